@@ -159,7 +159,7 @@ class LocalRanker(Ranker):
     def n_models_(self) -> int:
         return sum(model.n_models_ for model in self.models_)
 
-    def _fit_drawn(
+    def _fit_sampled(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> None:
         """Describe and group all queries, then train each model on queries drawn from its group."""

@@ -14,8 +14,8 @@ import typer
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
-    from localrank.data.drawing import Limit
     from localrank.data.formats.base import Labels
+    from localrank.data.sampling import Limit
     from localrank.measures import Measure
 
 # Arguments of `localrank.data.read` by name, as a user gave them.

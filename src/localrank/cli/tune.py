@@ -68,7 +68,7 @@ def tune(
     from localrank.cli._inputs import check_held_out, check_model, limit_of, read_data
     from localrank.cli._tables import say
     from localrank.measures import parse_measure
-    from localrank.rankers._inputs import drawn_in_memory, drawn_validation
+    from localrank.rankers._inputs import sampled_in_memory, sampled_validation
     from localrank.registry import check_method, make_part, setting_values
 
     name, settings = check_method(method), setting_values(setting)
@@ -90,8 +90,8 @@ def tune(
         held_out = read_data(valid, options, like=train)
     # Drawn once, so that every combination learns from the same queries.
     n_queries, limit = train.n_queries, limit_of(max_documents)
-    train = drawn_in_memory(train, limit)
-    held_out = None if held_out is None else drawn_validation(held_out, limit)
+    train = sampled_in_memory(train, limit)
+    held_out = None if held_out is None else sampled_validation(held_out, limit)
     if train.n_queries < n_queries:
         say(f"{train.n_queries:,} of {n_queries:,} training queries were drawn by their ids")
     if held_out is None:

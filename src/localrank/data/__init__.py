@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from localrank.data.concatenation import concatenate as concatenate
     from localrank.data.conversion import convert as convert
     from localrank.data.dataset import RankingDataset as RankingDataset
-    from localrank.data.drawing import SampleWarning as SampleWarning
     from localrank.data.feature_logs.reading import read_feature_log as read_feature_log
     from localrank.data.fold import Fold as Fold
     from localrank.data.fold import folds as folds
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from localrank.data.partition_files import Partition as Partition
     from localrank.data.partitions import open_partitions as open_partitions
     from localrank.data.reading import read as read
+    from localrank.data.sampling import SampleWarning as SampleWarning
     from localrank.data.synthetic import make_queries as make_queries
     from localrank.data.tables import read_table as read_table
     from localrank.data.tables import write_table as write_table

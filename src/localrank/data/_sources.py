@@ -93,7 +93,7 @@ class Source(ABC):
             yield slice(int(offsets[begin]), int(offsets[end])), slice(begin, end)
 
 
-class Table(Source):
+class InMemory(Source):
     """All rows in memory, in their order."""
 
     has_table = True
@@ -114,10 +114,10 @@ class Table(Source):
         for rows, _ in self.cuts(offsets):
             yield rows, self.array[rows]
 
-    def of_rows(self, rows: Chosen, offsets: Integers, queries: Chosen) -> Table:
+    def of_rows(self, rows: Chosen, offsets: Integers, queries: Chosen) -> InMemory:
         array = self.array[rows]
         array.flags.writeable = False
-        return Table(array)
+        return InMemory(array)
 
     def view(self) -> Rows:
         return Rows(self)
@@ -131,14 +131,14 @@ class Rows(Source):
 
     Parameters
     ----------
-    of : Table
+    of : InMemory
     rows : ndarray, optional
         The row of the table that each row is. None: all, in their order.
     """
 
     has_table = True
 
-    def __init__(self, of: Table, rows: Integers | None = None) -> None:
+    def __init__(self, of: InMemory, rows: Integers | None = None) -> None:
         self.of = of
         self.rows = rows
         self.width = of.width
@@ -165,9 +165,9 @@ class Rows(Source):
     def table_and_rows(self) -> tuple[Array, Integers]:
         return self.of.table_and_rows() if self.rows is None else (self.of.array, self.rows)
 
-    def __reduce__(self) -> tuple[type[Table], tuple[Array]]:
+    def __reduce__(self) -> tuple[type[InMemory], tuple[Array]]:
         """A view travels to another process as the rows that it shows."""
-        return Table, (self.table(),)
+        return InMemory, (self.table(),)
 
 
 @dataclass(frozen=True, eq=False)

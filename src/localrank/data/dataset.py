@@ -24,7 +24,7 @@ from localrank.data._checks import (
 from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
-from localrank.data._sources import Chosen, Source, Step, Table, blocks_of_queries
+from localrank.data._sources import Chosen, InMemory, Source, Step, blocks_of_queries
 
 if TYPE_CHECKING:
     from localrank.data.partition_files import Partition
@@ -238,7 +238,7 @@ class RankingDataset:
         return dataset
 
     def _set(self, features: Array | Source, **fields: Any) -> None:
-        if isinstance(features, Table):
+        if isinstance(features, InMemory):
             fields["features"] = features.array
         elif isinstance(features, np.ndarray):
             fields["features"] = features
@@ -247,7 +247,7 @@ class RankingDataset:
                 fields[name] = value = value.view()
                 value.flags.writeable = False
         if isinstance(features, np.ndarray):
-            features = Table(fields["features"])
+            features = InMemory(fields["features"])
         if not features.partitions:
             fields.setdefault("document_ids", None)
         # The class is frozen: nothing else sets its attributes.
@@ -476,7 +476,7 @@ class RankingDataset:
         True
         """
         wanted = files if self._source.partitions else views
-        if not wanted or isinstance(self._source, Table):
+        if not wanted or isinstance(self._source, InMemory):
             return self
         features, document_ids = self._source.read()
         ids = {"document_ids": document_ids} if self._source.partitions else {}
@@ -517,7 +517,7 @@ class RankingDataset:
         >>> doubled.reordered(np.array([2, 1, 0]), np.array([1, 0])).features.ravel()
         array([6., 4., 2.])
         """
-        if isinstance(self._source, Table):
+        if isinstance(self._source, InMemory):
             return step(self)
         like = like or step(self.taken(np.zeros(1, np.int64)).in_memory())
         source = self._source.derived(self, step, like)

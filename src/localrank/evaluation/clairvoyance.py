@@ -13,7 +13,7 @@ from localrank._base.estimator import clone
 from localrank._base.printing import Printed, Table
 from localrank._base.progress import progress
 from localrank.data import RankingDataset
-from localrank.data.drawing import checked_limit
+from localrank.data.sampling import checked_limit
 from localrank.grouping._training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure

@@ -21,8 +21,8 @@ from localrank._base.printing import Printed, Table, as_latex, as_markdown, as_t
 from localrank.data import Fold, RankingDataset, SampleWarning
 from localrank.data import folds as find_folds
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.data.drawing import Limit, checked_limit
 from localrank.data.fold import Folds
+from localrank.data.sampling import Limit, checked_limit
 from localrank.evaluation import _comparison_report as comparison_report
 from localrank.evaluation._comparison_overview import Overview, chart
 from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
@@ -34,7 +34,7 @@ from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure, parse_measure
 from localrank.persistence import library_versions
-from localrank.rankers._inputs import all_drawn, drawn_in_memory
+from localrank.rankers._inputs import all_sampled, sampled_in_memory
 from localrank.registry import METHODS
 
 Tests = dict[str, dict[Measure, PairedTest]]
@@ -406,7 +406,7 @@ def sampled_folds(
         return folds, {}
     queries, documents = [], []
     for fold in folds:
-        sample = all_drawn(fold.train, checked_limit(max_documents, fold.train))
+        sample = all_sampled(fold.train, checked_limit(max_documents, fold.train))
         queries.append((len(sample), fold.train.n_queries))
         documents.append((int(fold.train.query_sizes[sample].sum()), fold.train.n_documents))
         # Release the fold before the next one is read.
@@ -429,8 +429,8 @@ def sampled_folds(
 
 def _sampled_fold(folds: Sequence[Fold], index: int, max_documents: Limit) -> Fold:
     fold = folds[index]
-    valid = None if fold.valid is None else drawn_in_memory(fold.valid, max_documents)
-    return Fold(fold.name, drawn_in_memory(fold.train, max_documents), valid, fold.test)
+    valid = None if fold.valid is None else sampled_in_memory(fold.valid, max_documents)
+    return Fold(fold.name, sampled_in_memory(fold.train, max_documents), valid, fold.test)
 
 
 def tested_facts(folds: Sequence[Fold]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from localrank.trees import Trees
 from localrank.trees._columns import DEFAULT_LEFT, MISSING, rounded_down
 
 # A function from values and thresholds to whether the values go left.
-Comparison = Callable[[Array, Array], Flags]
+GoesLeft = Callable[[Array, Array], Flags]
 LARGEST = float(np.finfo(np.float32).max)
 # LightGBM treats values up to this size, of either sign, as zero.
 ZERO = float(np.float32(1e-35))
@@ -71,7 +71,7 @@ class NodeTable:
                 rows += children
         return depths
 
-    def outputs(self, features: Array, goes_left: Comparison) -> Floats:
+    def outputs(self, features: Array, goes_left: GoesLeft) -> Floats:
         """The value of the leaf that each row of features falls into.
 
         Parameters

@@ -14,7 +14,7 @@ from localrank._base.estimator import clone
 from localrank._base.parallel import one_thread
 from localrank.data import RankingDataset
 from localrank.data._content_order import query_order
-from localrank.data.drawing import drawn_queries
+from localrank.data.sampling import sampled_queries
 from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers import Ranker
@@ -146,7 +146,7 @@ class TrainingQueries:
         most = self.max_documents
         if isinstance(self.ranker, JointRanker):
             most = max(most // len(members), int(self.dataset.query_sizes.max()))
-        return [drawn_queries(self.dataset, of_group, most, self.teaches) for of_group in members]
+        return [sampled_queries(self.dataset, of_group, most, self.teaches) for of_group in members]
 
 
 def _trained(

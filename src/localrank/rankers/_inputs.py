@@ -16,7 +16,7 @@ from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
 from localrank.data._filling import Filling
-from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
+from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
 
 if TYPE_CHECKING:
     from localrank.rankers.base import Ranker
@@ -185,7 +185,7 @@ def has_two_labels(dataset: RankingDataset) -> Flags:
     return np.asarray(low < high)
 
 
-def all_drawn(
+def all_sampled(
     dataset: RankingDataset, limit: int | None, query_weights: Floats | None = None
 ) -> Integers:
     """Positions of queries with at most `limit` documents in all. None: of all queries."""
@@ -195,20 +195,20 @@ def all_drawn(
     teaches = has_two_labels(dataset)
     if query_weights is not None:
         teaches &= query_weights > 0
-    return drawn_queries(dataset, queries, limit, teaches)
+    return sampled_queries(dataset, queries, limit, teaches)
 
 
-def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
+def sampled_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
     """Queries with at most `max_documents` documents in all, read into memory."""
     limit = checked_limit(max_documents, dataset)
     if limit is not None:
-        dataset = dataset.taken(all_drawn(dataset, limit))
+        dataset = dataset.taken(all_sampled(dataset, limit))
     return dataset.in_memory(views=False)
 
 
-def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:
+def sampled_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:
     """Validation queries in memory, with a warning if they are only a sample."""
-    drawn = drawn_in_memory(valid, max_documents)
+    drawn = sampled_in_memory(valid, max_documents)
     if drawn.n_queries < valid.n_queries:
         warnings.warn(
             f"{drawn.n_queries:,} of {valid.n_queries:,} validation queries ({drawn.n_documents:,} "

@@ -26,10 +26,10 @@ from localrank._base.rules import (
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
-from localrank.data.drawing import SampleWarning
+from localrank.data.sampling import SampleWarning
 from localrank.rankers._inputs import (
     MAX_DOCUMENTS,
-    all_drawn,
+    all_sampled,
     as_dataset,
     check_missing,
     check_same_features,
@@ -122,7 +122,7 @@ def _check_weighs_documents(ranker: Ranker) -> None:
         )
 
 
-def fit_drawn(
+def fit_sampled(
     ranker: Ranker,
     dataset: RankingDataset,
     query_weights: Weights,
@@ -133,7 +133,7 @@ def fit_drawn(
     if limit is None or ranker.needs.partitions:
         ranker.fit_rows(dataset, query_weights, valid)
         return
-    drawn = all_drawn(dataset, limit, query_weights)
+    drawn = all_sampled(dataset, limit, query_weights)
     weights = None if query_weights is None else query_weights[drawn]
     ranker.fit_rows(dataset.taken(drawn), weights, valid)
     remember_sample(ranker, dataset, drawn, limit)

@@ -18,7 +18,7 @@ from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary
 from localrank.data._parts import over_parts
-from localrank.data.drawing import Limit, checked_limit
+from localrank.data.sampling import Limit, checked_limit
 from localrank.persistence import save_model
 from localrank.rankers import _explaining, _training
 from localrank.rankers._contribution_tables import no_contributions, no_importances
@@ -26,10 +26,10 @@ from localrank.rankers._inputs import (
     Door,
     admitted_to,
     as_dataset,
-    drawn_validation,
     filled,
     finite_scores,
     has_two_labels,
+    sampled_validation,
 )
 from localrank.rankers._ranked_lists import mean_ndcg, ranked_frame
 
@@ -160,16 +160,16 @@ class Ranker(Estimator):
         )
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
-            held_out = drawn_validation(held_out, max_documents)
-        self._fit_drawn(dataset, weights, held_out, limit)
+            held_out = sampled_validation(held_out, max_documents)
+        self._fit_sampled(dataset, weights, held_out, limit)
         _training.tell_parts(self)
         return self
 
-    def _fit_drawn(
+    def _fit_sampled(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> None:
         """Learn from queries with at most `limit` documents in all. None: from all queries."""
-        _training.fit_drawn(self, dataset, query_weights, valid, limit)
+        _training.fit_sampled(self, dataset, query_weights, valid, limit)
 
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None

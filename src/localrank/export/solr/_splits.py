@@ -52,14 +52,14 @@ class ScaledFeature:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WrittenSplit:
     """A split in the file: divided values up to `threshold` plus slack go left."""
 
     scaled: ScaledFeature
     threshold: np.float32
 
 
-def comparisons(trees: Trees) -> dict[Key, Comparison]:
+def comparisons(trees: Trees) -> dict[Key, WrittenSplit]:
     """The comparison to write for each split.
 
     A feature is divided in one way only if that can express all of its splits.
@@ -74,7 +74,7 @@ def comparisons(trees: Trees) -> dict[Key, Comparison]:
     for feature, *split in zip(*(column.tolist() for column in columns), strict=True):
         keys.setdefault(feature, {})[split[0], split[1]] = None
     apart = missing_apart(trees)
-    result: dict[Key, Comparison] = {}
+    result: dict[Key, WrittenSplit] = {}
     for feature, splits in keys.items():
         mirrored = [key for key in splits if feature in apart and _sends_missing_left(*key)]
         plain = [key for key in splits if key not in mirrored]
@@ -103,7 +103,7 @@ def _limits(thresholds: Floats, sign: float) -> Singles:
         return -np.nextafter(limits, np.float32(np.inf))
 
 
-def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Comparison]:
+def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[WrittenSplit]:
     thresholds, is_plain = before_slack(limits)
     with np.errstate(over="ignore"):
         magnified = limits / np.float32(MAGNIFIER)
@@ -112,7 +112,7 @@ def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Compariso
     magnify = np.full(len(limits), True) if one_is_enough else ~is_plain
     divisors = sign * np.where(magnify, MAGNIFIER, 1.0)
     scaled = [ScaledFeature(feature, divisor) for divisor in divisors.tolist()]
-    return map(Comparison, scaled, np.where(magnify, magnified, thresholds))
+    return map(WrittenSplit, scaled, np.where(magnify, magnified, thresholds))
 
 
 def before_slack(limits: Singles) -> tuple[Singles, Flags]:
@@ -132,7 +132,7 @@ def before_slack(limits: Singles) -> tuple[Singles, Flags]:
 
 
 def node(
-    tree: Split | Leaf, names: Mapping[ScaledFeature, str], written: Mapping[Key, Comparison]
+    tree: Split | Leaf, names: Mapping[ScaledFeature, str], written: Mapping[Key, WrittenSplit]
 ) -> dict[str, Any]:
     """A tree in Solr's JSON, where numbers are texts.
 

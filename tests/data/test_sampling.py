@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chi2
 
 from localrank.data import RankingDataset
-from localrank.data.drawing import checked_limit, drawn_queries, id_keys
+from localrank.data.sampling import checked_limit, id_keys, sampled_queries
 
 
 def queries_of(ids, sizes):
@@ -14,7 +14,7 @@ def queries_of(ids, sizes):
 
 def drawn_ids(dataset, max_documents, teaches=None):
     teaches = np.ones(dataset.n_queries, bool) if teaches is None else teaches
-    drawn = drawn_queries(dataset, np.arange(dataset.n_queries), max_documents, teaches)
+    drawn = sampled_queries(dataset, np.arange(dataset.n_queries), max_documents, teaches)
     return dataset.query_ids[drawn]
 
 
@@ -80,7 +80,7 @@ def test_a_smaller_draw_is_a_part_of_a_larger_one(dataset):
 
 def test_positions_come_in_ascending_order_and_only_of_those_asked(dataset):
     asked = np.arange(100, 700, 2)
-    drawn = drawn_queries(dataset, asked, 1500, np.ones(dataset.n_queries, bool))
+    drawn = sampled_queries(dataset, asked, 1500, np.ones(dataset.n_queries, bool))
     assert (np.diff(drawn) > 0).all()
     assert np.isin(drawn, asked).all()
 

@@ -38,7 +38,7 @@ class SampleWarning(UserWarning):
     """
 
 
-def drawn_queries(
+def sampled_queries(
     dataset: RankingDataset, queries: Integers, max_documents: int, teaches: Flags
 ) -> Integers:
     """Draw queries from those at the given positions, with at most `max_documents` in all.
@@ -66,7 +66,7 @@ def drawn_queries(
     Examples
     --------
     >>> dataset = RankingDataset.from_arrays(np.zeros((60, 1)), qid=np.repeat(np.arange(20), 3))
-    >>> drawn_queries(dataset, np.arange(20), 10, np.ones(20, bool))
+    >>> sampled_queries(dataset, np.arange(20), 10, np.ones(20, bool))
     array([ 0, 15, 16])
     """
     sizes = dataset.query_sizes[queries]
