@@ -60,7 +60,8 @@ test-all: setup .venv/.kernels
 KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/representations/test_top_values.py tests/text/test_retrieval.py \
-  tests/rankers/rank_svm/test_rank_svm.py \
+  tests/rankers/rank_svm/test_rank_svm.py tests/rankers/feature_nets/test_pair_loss.py \
+  tests/rankers/lgmml/test_warp.py tests/rankers/lgmml/test_lgmml.py \
   $(foreach module,$(KERNELS),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(patsubst _%,%,$(notdir $(module)))))
 

@@ -122,6 +122,16 @@ def test_a_score_does_not_depend_on_the_other_documents(n):
     assert_array_equal(trees.score(rows[:n]), trees.score(rows)[:n])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_loops_rank_values_as_instructions_by_hand_do(dtype):
+    rng = np.random.default_rng(5)
+    trees = random_trees(rng, 30, 40)
+    rows = random_documents(rng, 1150, dtype, trees.thresholds)
+    loops = scorer.Scorer(trees, dtype)
+    loops._rank_values = scorer.rank_values_in_loops
+    assert_array_equal(loops.score(rows), by_lightgbm(trees, rows))
+
+
 @pytest.mark.parametrize("n_tables", [0, 1, 2, 4])
 @pytest.mark.parametrize("max_leaves", [8, 16, 32, 50])
 def test_any_processor_scores_the_same(n_tables, max_leaves, monkeypatch):
