@@ -489,13 +489,14 @@ def test_help_has_a_short_name_everywhere(run, command):
 def test_the_shell_completes_commands_and_options(tmp_path):
     def localrank(*arguments, **variables):
         code = "import sys; sys.argv[0] = 'localrank'; from localrank.cli import main; main()"
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
             env={**os.environ, "HOME": str(tmp_path), **variables},
             capture_output=True,
             text=True,
-            check=True,
-        ).stdout
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     localrank("--install-completion", "bash")
     assert "localrank" in (tmp_path / ".bashrc").read_text()
