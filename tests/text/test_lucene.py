@@ -21,6 +21,7 @@ def drawn():
     return documents, queries
 
 
+@pytest.mark.slow
 def test_candidates_and_scores_are_those_of_lucene(drawn):
     documents, queries = drawn
     request = {"documents": documents, "queries": queries, "k1": 0.9, "b": 0.4, "depth": 50}

@@ -43,7 +43,17 @@ def file_and_scores(name, queries):
         return path.read_bytes(), ranker.predict(queries).tobytes()
 
 
-@pytest.mark.parametrize("name", [*RECIPES, *PARALLEL])
+# The recipe that takes longest: the others work on a cluster by the same calls.
+LONGEST = "adaptive-training"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == LONGEST else name
+        for name in [*RECIPES, *PARALLEL]
+    ],
+)
 def test_models_and_scores_are_the_same(sizes, queries, name):
     with sizes.as_current():
         model, scores = file_and_scores(name, queries)

@@ -266,6 +266,7 @@ def test_data_that_is_lost_too_often_is_an_error(single, monkeypatch):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
