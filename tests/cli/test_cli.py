@@ -486,16 +486,20 @@ def test_help_has_a_short_name_everywhere(run, command):
     assert out == run(*command, "--help")[1]
 
 
+NO_DETECTION = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"
+
+
 def test_the_shell_completes_commands_and_options(tmp_path):
     def localrank(*arguments, **variables):
         code = "import sys; sys.argv[0] = 'localrank'; from localrank.cli import main; main()"
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
-            env={**os.environ, "HOME": str(tmp_path), **variables},
+            # Not the shell that the tests run in, which typer would ask.
+            env={**os.environ, "HOME": str(tmp_path), **variables, NO_DETECTION: "1"},
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     localrank("--install-completion", "bash")

@@ -43,14 +43,14 @@ def file_and_scores(name, queries):
         return path.read_bytes(), ranker.predict(queries).tobytes()
 
 
-# The recipe that takes longest: the others work on a cluster by the same calls.
-LONGEST = "adaptive-training"
+# Recipes take longest, and work on a cluster by the same calls. One of them is quick enough.
+QUICK = [*PARALLEL, "local-rank"]
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow) if name == LONGEST else name
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
         for name in [*RECIPES, *PARALLEL]
     ],
 )
