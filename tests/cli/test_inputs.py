@@ -149,7 +149,7 @@ def test_documents_come_from_standard_input(tmp_path):
 def counted_from_0(tmp_path_factory):
     """A LETOR file with ids from 0, and the model that the command trains on it."""
     folder = tmp_path_factory.mktemp("zero")
-    dataset, _ = make_queries(40, n_documents=(5, 9), n_features=4, random_state=0)
+    dataset, _ = make_queries(40, n_documents=(5, 9), n_features=4, n_types=3, random_state=0)
     write_letor(dataset.with_features(dataset.features), folder / "one.txt")
     text = (folder / "one.txt").read_text()
     for number in range(1, 5):
