@@ -77,7 +77,9 @@ class Service:
 
     def memory(self) -> float:
         """Resident in the processes that answer, in MB. On Linux only."""
-        statuses = (Path(f"/proc/{pid}/status").read_text() for pid in self.workers() or [self.process.pid])
+        statuses = (
+            Path(f"/proc/{pid}/status").read_text() for pid in self.workers() or [self.process.pid]
+        )
         return sum(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024 for status in statuses)
 
 

@@ -1,9 +1,9 @@
 """The parts of uvicorn that it does not promise to keep, behind one door.
 
 uvicorn has no options for the time and size of a request's head, for requests that are sent
-before earlier ones are answered, nor for workers that stay alive on SIGHUP. The classes here override methods for that. If a version of uvicorn lacks such a method, the
-service goes without what it was for, and says so in its log. `tests/serving/test_uvicorn.py` says
-what changed.
+before earlier ones are answered, nor for workers that stay alive on SIGHUP. The classes here
+override methods for that. If a version of uvicorn lacks such a method, the service goes without
+what it was for, and says so in its log. `tests/serving/test_uvicorn.py` says what changed.
 """
 
 from __future__ import annotations
