@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.significance import correct as correct
     from localrank.evaluation.significance import paired_test as paired_test
     from localrank.evaluation.significance import paired_tests as paired_tests
+    from localrank.evaluation.training_curves import TrainingCurves as TrainingCurves
+    from localrank.evaluation.training_curves import training_curves as training_curves
     from localrank.evaluation.tuning import Trial as Trial
     from localrank.evaluation.tuning import Tuning as Tuning
     from localrank.evaluation.tuning import tune as tune
