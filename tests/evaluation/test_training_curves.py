@@ -44,6 +44,10 @@ def test_parts_have_curves_with_names_of_their_own(split):
     curves = training_curves(Ensemble([*trees, GBRT(10)]).fit(train, valid=valid))
     assert list(curves.curves) == ["LambdaMART 1", "LambdaMART 2", "GBRT"]
     assert "GBRT" in repr(curves)
+    frame = curves.to_frame("pandas")
+    values = frame[frame["model"] == "LambdaMART 2"]["value"].to_numpy()
+    np.testing.assert_array_equal(values, curves.curves["LambdaMART 2"][:, 1])
+    assert frame["round"].tolist() == [*range(1, 11)] * 3
     (panel,) = curves.plot().axes
     assert len(panel.lines) == 3
 

@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from localrank._base.arrays import Floats
 from localrank._base.printing import Printed, Table
 from localrank._base.rules import fitted_parts
+from localrank.data._frames import FrameLibrary, frame_of
 from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import Ranker
@@ -35,6 +38,19 @@ class TrainingCurves(Printed, Plotted):
         values = curve[:, 1] if self.measures[name].higher_is_better else -curve[:, 1]
         place = int(values.argmax())
         return int(curve[place, 0]), float(curve[place, 1])
+
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per model and round. `library` is as in `RankingDataset.to_frame`."""
+        names = list(self.curves)
+        n_rounds = [len(curve) for curve in self.curves.values()]
+        rounds, values = np.concatenate(list(self.curves.values())).T
+        columns = {
+            "model": np.repeat(names, n_rounds),
+            "measure": np.repeat([str(self.measures[name]) for name in names], n_rounds),
+            "round": rounds.astype(np.int64),
+            "value": values,
+        }
+        return frame_of(columns, library)
 
     def chart(self) -> Chart:
         """A curve for each model, in a panel for each measure."""
