@@ -121,8 +121,8 @@ def test_constraints_are_refused_where_columns_are_made_of_features(wrapper):
 
 def test_mc_rank_has_no_constraints():
     # A sum of trees that rises for each label says nothing about the expected gain.
-    with pytest.raises(TypeError, match="monotone"):
-        McRank(monotone={"price": -1})
+    with pytest.raises(ValueError, match="Invalid parameter 'monotone' for estimator McRank"):
+        McRank().set_params(monotone={"price": -1})
 
 
 def test_parts_of_recipes_keep_the_constraint():
