@@ -105,6 +105,9 @@ class Ranker(Estimator):
     column_record_ : ColumnRecord
         What was said of the columns when the training data was read from files, such as where
         feature ids begin.
+    curve_ : ndarray of shape (n_rounds, 2)
+        If validation queries stopped the training: numbers of rounds, and the ranker's `measure`
+        after as many rounds. It also has the rounds after the best one.
     """
 
     needs: ClassVar[Needs] = Needs()
