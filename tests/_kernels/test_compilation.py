@@ -105,7 +105,7 @@ def test_without_a_folder_to_write_to_models_rank_and_one_line_says_so(confined)
     assert int(done.stdout) > 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "kernels" in line]
     assert "for this process only, because these folders cannot be used" in line
-    assert "closed: Permission denied" in line
+    assert "__pycache__: Permission denied" in line
     assert "Set NUMBA_CACHE_DIR to a folder" in line
 
 
