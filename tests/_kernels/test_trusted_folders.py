@@ -144,7 +144,7 @@ def test_a_file_is_replaced_whole_and_nothing_is_left(folder):
     with open_folder(folder) as opened:
         opened.write("file", b"new")
         opened.try_to_write()
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match="too long"):
             opened.write("x" * 300, b"")
     assert [path.name for path in folder.iterdir()] == ["file"]
     assert read(folder) == b"new"
