@@ -41,6 +41,7 @@ WRONG = ["", "x", "1_0", "inf", "1e999", "0,5", "1.2.3", "-", "."]
 IDS = ["1", "2", "33", "-4", "07", "x", "é", "文書", "a:b", "q" * 1000]
 WRONG_IDS = ["", "q" * 1001]
 COMMENTS = ["", "", " ", "#", " # note", " #docid = GX-1", "#docid=é", " #docid = " + "d" * 1000]
+WORDS = [" # {}", "# {}\trambo", " #{} = 5", " # {}= 5", " # {} x=1", "#{}\x01", "##{}", " #{}é"]
 WRONG_COMMENTS = [" #docid = " + "d" * 1001, " # a\rb"]
 BYTES = b"0123456789.:#-+eE \t\n\r\0\x01\x0b\x7fqidNUL\xff\xc3"
 
@@ -63,7 +64,7 @@ def make(number, seed):
         "wrong": choose.choice([0, 0, 0.5 / (n_lines * width + 1)]),
         "ids": choose.sample(IDS, choose.randint(1, 4)),
         "blank": choose.choice([" ", " ", "  ", "\t", " \v "]),
-        "comments": choose.choice([COMMENTS[:1], COMMENTS[5:6], COMMENTS]),
+        "comments": choose.choice([COMMENTS[:1], COMMENTS[5:6], COMMENTS, WORDS[:2], WORDS]),
         "first": choose.choice([1, 1, 1, 0]),
         "query": choose.choice(["qid:{}"] * 4 + ["#qid = {}", " # qid:{} "]),
     }
@@ -122,6 +123,8 @@ def line(choose, width, style):
     parts = [label, style["query"].format(query)]
     parts += [f"{column}:{number()}" for column in columns]
     comment = choose.choice(comments)
+    if "{}" in comment:
+        comment = comment.format(choose.choice(["a", "#", "docid", choose.randint(0, 10**6)]))
     if "#" in style["query"] and choose.random() >= style["wrong"]:
         comment = parts.pop(1) + comment.replace("#", "")
     return style["blank"].join(parts) + comment

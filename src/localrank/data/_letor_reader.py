@@ -62,6 +62,7 @@ class LetorReader:
         self.paths = paths
         # Numbers of features by file: the place of the largest id in it.
         self.n_columns: dict[Path, int] = {}
+        self.two_places = False
         self.like = like
         if n_features is None and like is not None:
             n_features = like.n_features
@@ -88,6 +89,7 @@ class LetorReader:
         """Add the lines of a file."""
         self.state[parsing.LINE] = 1
         self.state[parsing.QUERY_PLACE] = parsing.AFTER_LABEL
+        self.state[parsing.DOCUMENT_PLACE] = parsing.UNKNOWN
         self.first_row = int(self.state[parsing.ROW])
         n_queries_before = len(self.query_numbers)
         for text, begin, stop in self._blocks(path):
@@ -102,7 +104,8 @@ class LetorReader:
         warn_of_unused(path)
 
     def _end_file(self, path: Path) -> None:
-        """Note how many features the file has."""
+        """Note how many features the file has, and whether it has document ids in two places."""
+        self.two_places |= bool(self.state[parsing.DOCUMENT_PLACE] == parsing.BOTH)
         self.n_columns[path] = int(self.state[parsing.LARGEST_FEATURE])
         self.state[parsing.LARGEST_FEATURE] = 0
 
@@ -350,9 +353,9 @@ class LetorReader:
         n_rows, n_columns = int(self.state[parsing.ROW]), max(self.n_columns.values())
         if n_columns == 0 and self.n_features is None:
             raise ValueError(f"{self.paths[0]}: no line has a feature, like '1:0.5'.")
-        n_ids = int(self.state[parsing.N_DOCUMENT_IDS])
+        n_ids, n_words = self.state[[parsing.N_DOCUMENT_IDS, parsing.N_FIRST_WORDS]].tolist()
         documents = None
-        if n_ids == n_rows:
+        if n_ids + n_words == n_rows and not self.two_places:
             documents = _strings(np.concatenate(self.id_texts), self.id_sizes.finish(n_rows, 1))
             self.id_texts.clear()
         elif n_ids:
@@ -370,6 +373,8 @@ class LetorReader:
         if order is not None:
             features, labels = features[order], labels[order]
             documents = None if documents is None else documents[order]
+        if n_words and documents is not None and _repeated_in_query(documents, offsets):
+            documents = None  # words about documents, not names of them
         return RankingDataset._checked(
             features=features,
             relevance=labels,
@@ -380,6 +385,13 @@ class LetorReader:
             input_order=order,
             column_record=ColumnRecord(zero_based=not self.first_feature),
         )
+
+
+def _repeated_in_query(documents: Array, offsets: Integers) -> bool:
+    """Whether a query has two documents of the same id."""
+    _, numbers = np.unique(documents, return_inverse=True)
+    queries = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return len(np.unique(queries * len(documents) + numbers)) < len(documents)
 
 
 def _memory() -> float:
