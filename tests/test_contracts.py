@@ -296,6 +296,7 @@ def test_a_failed_fit_changes_nothing(model, queries):
     assert_array_equal(ranker.predict(queries), scores)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_validation_data_is_checked_like_training_data(ranker, queries):
     with pytest.raises(ValueError, match="was fitted on|comes without"):
         ranker.fit(queries, valid=queries.with_features(queries.features[:, 1:]))
@@ -413,6 +414,7 @@ def refuse_missing(ranker):
     ],
     ids=["clicks", "shares", "spam", "percent"],
 )
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_any_labels_can_be_learned(ranker, queries, labels):
     relevance = labels(queries.labels, np.random.default_rng(0)).astype(float)
     other = queries.replaced(relevance=relevance)

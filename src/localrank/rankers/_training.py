@@ -30,6 +30,7 @@ from localrank.data import RankingDataset
 from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
+from localrank.data._shared_queries import warn_of_training_queries
 from localrank.data.sampling import SampleWarning
 from localrank.rankers._inputs import (
     MAX_DOCUMENTS,
@@ -103,6 +104,7 @@ def admitted(
         check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
+        warn_of_training_queries(dataset, held_out, stacklevel=3)
     return dataset, weights, held_out
 
 
