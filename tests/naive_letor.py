@@ -43,8 +43,13 @@ def naive_row(body, max_features, first=1):
     return float(label), naive_id(qid[4:]), features
 
 
-def naive_parse(data, max_features=100_000, first=1):
-    """The dataset in a file's bytes, line by line, or ValueError; features count from `first`."""
+def naive_parse(data, max_features=100_000, first=1, n_features=None, *, may_be_shorter=True):
+    """The dataset in a file's bytes, line by line, or ValueError; features count from `first`.
+
+    Its number of features is the largest id, or `n_features`, which ids must not exceed. Unless
+    the file may be shorter, the largest id must be there.
+    """
+    max_features = n_features or max_features
     rows, documents, words = [], [], []
     in_comment = None
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -70,10 +75,12 @@ def naive_parse(data, max_features=100_000, first=1):
             documents.append(match and naive_id(match[1]))
             word = FIRST_WORD.match(comment)
             words.append(None if match or not word else word[1].decode())
-    n_features = max((max(row[2], default=first - 1) for row in rows), default=0) + 1 - first
-    if n_features == 0:
+    n_found = max((max(row[2], default=first - 1) for row in rows), default=first - 1) + 1 - first
+    if not rows or (n_found == 0 and n_features is None):
         raise ValueError("empty")
-    X = np.zeros((len(rows), n_features))
+    if n_features is not None and n_found < n_features and not may_be_shorter:
+        raise ValueError("too few features")
+    X = np.zeros((len(rows), n_features or n_found))
     for i, (_, _, features) in enumerate(rows):
         for feature, value in features.items():
             X[i, feature - first] = value

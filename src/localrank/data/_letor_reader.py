@@ -333,8 +333,13 @@ class LetorReader:
         token = (after.split(maxsplit=1) or [b""])[0] if after[:1].strip() else b""
         if status != parsing.LONG_DOCUMENT_ID:
             token = token.partition(b"#")[0]
+        kind = None
+        if status in (parsing.BAD_LABEL, parsing.NO_QID):
+            kind = letor_messages.other_kind(rest)
         if b"\0" in rest:
             message = letor_messages.NUL
+        elif kind is not None:
+            message = kind
         elif b"\r" in rest.rstrip(b"\r")[: len(before) + 1]:
             message = letor_messages.LONE_RETURN
         else:

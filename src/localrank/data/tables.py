@@ -249,7 +249,11 @@ def read_file(
             return feather.read_table(path)
         if suffix in (".csv", ".tsv") or described:
             types = dict.fromkeys(text_columns, pyarrow.string())
-            return csv.read_csv(path, **csv_options(path, types, described))
+            table = csv.read_csv(path, **csv_options(path, types, described))
+            _ = table.column_names  # decoded here
+            return table
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}:1: the names of the columns are not text in UTF-8.") from None
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     raise ValueError(

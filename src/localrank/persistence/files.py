@@ -247,6 +247,8 @@ def _read(
     path: str | PathLike[str], public_key: bytes | None = None
 ) -> tuple[dict[str, Any], bytes, memoryview]:
     """The manifest, the state and the arrays of a file, after its digest was checked."""
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder. Give the file of a model.")
     with Path(path).open("rb") as file:
         # Check the beginning first: the rest may be large or endless.
         content = file.read(len(MAGIC))
