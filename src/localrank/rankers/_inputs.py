@@ -17,6 +17,7 @@ from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
+from localrank.rankers._categories import as_seen
 
 if TYPE_CHECKING:
     from localrank.rankers.base import Ranker
@@ -92,18 +93,18 @@ def check_same_features(
 def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
     """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
     check_is_fitted(ranker, "n_features_in_")
-    dataset = as_dataset(X, None, qid)
-    check_same(ranker, dataset)
-    return dataset
+    return checked_same(ranker, as_dataset(X, None, qid))
 
 
-def check_same(ranker: Ranker, dataset: RankingDataset) -> None:
-    """Refuse data that the fitted ranker cannot score."""
+def checked_same(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
+    """Data as the fitted ranker sees it. Refuses data that it cannot score."""
     door = ranker._door
+    dataset = as_seen(ranker, dataset, getattr(ranker, "categories_", None), door.feature_names)
     check_same_features(type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)
+    return dataset
 
 
 @dataclass(frozen=True)

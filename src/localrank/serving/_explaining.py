@@ -11,6 +11,7 @@ from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
 from localrank.rankers._aggregated import Aggregated
+from localrank.rankers._inputs import admitted_to
 from localrank.serving._messages import (
     Contribution,
     DocumentContributions,
@@ -48,6 +49,7 @@ def reasons(
     >>> [group.weight for group in reasons(ranker, dataset.select([7]))[0].groups][0]
     1.0
     """
+    dataset = admitted_to(ranker, dataset, None)
     if isinstance(ranker, LocalRanker):
         result = [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
     elif isinstance(ranker, Aggregated):

@@ -9,7 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from localrank._base.distributed import client_in_scope
 from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import number_of_jobs
 from localrank._base.progress import progress
-from localrank._base.rules import Rules, check_together, instance, number, whole
+from localrank._base.rules import Rules, check_together, instance, number, one_of, whole
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -39,7 +39,18 @@ LEAST_CURVATURE = 1e-12
 
 
 # What all rankers need that LightGBM trains.
-TREE_NEEDS = Needs(missing=True, blocks=True, order="random", document_weights=True, trial=False)
+TREE_NEEDS = Needs(
+    missing=True,
+    blocks=True,
+    order="random",
+    document_weights=True,
+    categories=True,
+    trial=False,
+)
+
+# How splits use features of categories.
+CategorySplits = Literal["sets", "one-hot"]
+category_splits = one_of("sets", "one-hot")
 
 # Parameters of boosting.
 BOOSTING: Rules = {
@@ -51,6 +62,7 @@ BOOSTING: Rules = {
     "l2": number(least=0),
     "patience": whole(1),
     "measure": a_measure,
+    "categories": category_splits,
 }
 
 
@@ -124,6 +136,7 @@ class BoostedTrees(SummedTrees):
         l2: float = 1.0,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -135,6 +148,7 @@ class BoostedTrees(SummedTrees):
         self.l2 = l2
         self.patience = patience
         self.measure = measure
+        self.categories = categories
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -199,6 +213,8 @@ def lightgbm_parameters(ranker: Ranker, objective: str) -> dict[str, Any]:
         "objective": objective,
         "num_leaves": ranker.n_leaves,
         "min_data_in_leaf": ranker.min_leaf_documents,
+        # LightGBM's 100 documents in a group of categories suit its default leaves of 20 and more.
+        "min_data_per_group": min(2 * ranker.min_leaf_documents, 100),
         "min_sum_hessian_in_leaf": LEAST_CURVATURE,
         "feature_fraction": ranker.feature_fraction,
         "num_threads": number_of_jobs(ranker.n_jobs),

@@ -8,7 +8,7 @@ from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, levels
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, CategorySplits
 from localrank.registry import declare
 
 
@@ -56,6 +56,10 @@ class CrossEntropyMART(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -96,6 +100,7 @@ class CrossEntropyMART(BoostedTrees):
         gain: Gain = None,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -108,6 +113,7 @@ class CrossEntropyMART(BoostedTrees):
             l2=l2,
             patience=patience,
             measure=measure,
+            categories=categories,
             n_jobs=n_jobs,
             random_state=random_state,
         )

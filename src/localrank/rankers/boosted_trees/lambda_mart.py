@@ -12,7 +12,7 @@ from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, gains
 from localrank.rankers.base import Weights
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, CategorySplits
 from localrank.registry import declare
 
 # LightGBM's lambdarank refuses longer lists.
@@ -66,6 +66,10 @@ class LambdaMART(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -114,6 +118,7 @@ class LambdaMART(BoostedTrees):
         gain: Gain = None,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -126,6 +131,7 @@ class LambdaMART(BoostedTrees):
             l2=l2,
             patience=patience,
             measure=measure,
+            categories=categories,
             n_jobs=n_jobs,
             random_state=random_state,
         )
