@@ -213,3 +213,32 @@ def test_arrays_and_datasets_of_codes_are_numbers_to_a_ranker_of_numbers():
     """Only a frame or a table says which of its columns are categories."""
     dataset = RankingDataset.from_arrays([[0.0], [1.0], [2.0]], [0, 1, 2], [1, 1, 1])
     assert not hasattr(RankSVM().fit(dataset), "categories_")
+
+
+@pytest.mark.parametrize("categories", ["sets", "one-hot"])
+def test_added_trees_know_the_categories_of_the_first(frame, dataset, categories):
+    first = frame[~frame["colour"].isin(["colour 0", "colour 11"])]
+    parameters = {"min_leaf_documents": 5, "categories": categories, "warm_start": True}
+    ranker = LambdaMART(10, **parameters).fit(localrank.data.read_table(first))
+    scores = ranker.predict(localrank.data.read_table(first))
+    trees = ranker.trees_
+    ranker.set_params(n_trees=20).fit(dataset)
+    assert set(ranker.categories_["colour"]) >= set(first["colour"].dropna())
+    # The earlier trees say the same of the same documents, though the data has more values.
+    seen = localrank.rankers._inputs.admitted_to(ranker, localrank.data.read_table(first), None)
+    assert_array_equal(trees.score(seen.features), scores)
+    constant = localrank.measures.NDCG(10).mean(dataset, np.zeros(N))
+    assert ranker.score(dataset) > constant + 0.1
+
+
+def test_trees_of_numbers_get_no_trees_of_categories(dataset):
+    numbers = dataset.with_features(dataset.features, dataset.feature_names)
+    ranker = LambdaMART(3, warm_start=True).fit(numbers).set_params(n_trees=5)
+    with pytest.raises(ValueError, match="'colour' holds texts or categories"):
+        ranker.fit(dataset)
+
+
+def test_categories_have_no_direction(dataset):
+    with pytest.raises(ValueError, match="for features of numbers: categories do not rise or fall"):
+        LambdaMART(3, monotone={"colour": 1}).fit(dataset)
+    LambdaMART(3, monotone={"bm25": 1}).fit(dataset)

@@ -47,6 +47,8 @@ def learned_from(
 ) -> tuple[RankingDataset, Categories | None]:
     """Training data as a ranker sees it, and the values of the features of categories."""
     dataset = with_used(dataset)
+    if getattr(ranker, "_continues", False):
+        return _continued(ranker, dataset)
     categories = dataset.categories
     if not categories:
         return dataset, None
@@ -61,6 +63,21 @@ def learned_from(
                 f"X.drop(columns=[{name!r}]) of a frame, --ignore {name} of a command."
             )
     return (dataset if takes_codes(ranker) else one_hot(dataset)), categories
+
+
+def _continued(
+    ranker: Ranker, dataset: RankingDataset
+) -> tuple[RankingDataset, Categories | None]:
+    """Training data for a ranker that adds to what it learned before: codes keep their meaning."""
+    earlier: Categories | None = getattr(ranker, "categories_", None)
+    if earlier and takes_codes(ranker):
+        given = dataset.categories or {}
+        # New values come after those that are known.
+        earlier = {
+            name: (*values, *sorted(set(given.get(name, ())) - set(values)))
+            for name, values in earlier.items()
+        }
+    return as_seen(ranker, dataset, earlier, ranker._door.feature_names), earlier
 
 
 def as_seen(

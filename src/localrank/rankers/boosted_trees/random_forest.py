@@ -16,6 +16,11 @@ from localrank.rankers.boosted_trees._boosted_trees import (
     lightgbm_parameters,
     row_weights,
 )
+from localrank.rankers.boosted_trees._monotone import (
+    Monotone,
+    a_direction_for_features,
+    monotone_parameters,
+)
 from localrank.registry import declare
 
 
@@ -49,6 +54,10 @@ class RandomForest(SummedTrees):
         How features of categories are used. "sets": a split sends a set of categories left, and
         all others, missing values included, right. "one-hot": a column of 0 and 1 for each
         category, as other rankers see them; more engines take such a model.
+    monotone : dict or None, default=None
+        Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
+        score never falls when the feature rises and all others stay. -1: it never rises. A missing
+        value is neither high nor low. None: no constraints.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -83,6 +92,7 @@ class RandomForest(SummedTrees):
         "feature_fraction": number(above=0, most=1),
         "document_fraction": number(above=0, below=1),
         "categories": category_splits,
+        "monotone": a_direction_for_features,
     }
 
     def __init__(
@@ -94,6 +104,7 @@ class RandomForest(SummedTrees):
         feature_fraction: float = 0.3,
         document_fraction: float = 0.632,
         categories: CategorySplits = "sets",
+        monotone: Monotone = None,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -103,6 +114,7 @@ class RandomForest(SummedTrees):
         self.feature_fraction = feature_fraction
         self.document_fraction = document_fraction
         self.categories = categories
+        self.monotone = monotone
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -114,6 +126,7 @@ class RandomForest(SummedTrees):
         weights = row_weights(dataset, query_weights)
         parameters = {
             **lightgbm_parameters(self, self._objective_name),
+            **monotone_parameters(self, dataset),
             "boosting": "rf",
             "bagging_freq": 1,
             "bagging_fraction": self.document_fraction,
