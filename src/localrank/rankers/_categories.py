@@ -65,9 +65,7 @@ def learned_from(
     return (dataset if takes_codes(ranker) else one_hot(dataset)), categories
 
 
-def _continued(
-    ranker: Ranker, dataset: RankingDataset
-) -> tuple[RankingDataset, Categories | None]:
+def _continued(ranker: Ranker, dataset: RankingDataset) -> tuple[RankingDataset, Categories | None]:
     """Training data for a ranker that adds to what it learned before: codes keep their meaning."""
     earlier: Categories | None = getattr(ranker, "categories_", None)
     if earlier and takes_codes(ranker):
