@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from localrank.text import TextRanker
 
 N_DOCUMENTS = 8
+# Units of made-up features.
+SIZES = (10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 0.1, 0.01)
 # Terms of an index that are looked at, the fewest letters of a word, and the queries tried.
 N_TERMS, N_LETTERS, N_TRIED = 200, 5, 10
 
@@ -56,12 +58,15 @@ def example_of(ranker: Ranker, texts: TextRanker | None) -> dict[str, Any] | Non
 
 
 def _tables(n_features: int) -> Iterator[Floats]:
-    """Made-up documents: shares, standard scores, and numbers of all sizes."""
+    """Made-up documents: shares, standard scores, numbers up to some size, and of all sizes."""
     rng = np.random.default_rng(0)
     shape = (N_DOCUMENTS, n_features)
-    yield rng.random(shape).round(2)
+    shares = rng.random(shape).round(2)
+    yield shares
     yield rng.normal(size=shape).round(2)
-    sizes = np.exp(rng.uniform(np.log(0.01), np.log(1e6), shape))
+    for size in SIZES:
+        yield shares * size
+    sizes = 10 ** rng.uniform(-2, 6, shape)
     rounded = np.vectorize(lambda value: float(f"{value:.3g}"), otypes=[float])(sizes)
     yield rounded
     yield rounded * rng.choice([-1, 1], shape)
