@@ -242,13 +242,13 @@ def test_judgements_may_be_compressed_and_begin_with_a_blank_line(run, tmp_path)
     assert run("evaluate", tmp_path / "run.trec", tmp_path / "qrels.gz")[0] == 0
 
 
-def test_a_test_file_may_lack_the_last_features(run, tmp_path):
+def test_a_test_file_may_lack_the_last_features_if_their_number_is_said(run, tmp_path):
     (tmp_path / "train.txt").write_text("0 qid:1 1:1 3:2\n1 qid:1 1:2 3:1\n")
     (tmp_path / "test.txt").write_text("0 qid:1 1:1\n1 qid:1 1:2\n")
     model = tmp_path / "model"
-    files = [tmp_path / "train.txt", "--valid", tmp_path / "test.txt"]
+    files = [tmp_path / "train.txt", "--valid", tmp_path / "test.txt", "--n-features", 3]
     assert run("train", *files, "--method", "best-feature", "-o", model)[0] == 0
-    assert run("rank", model, tmp_path / "test.txt")[0] == 0
+    assert run("rank", model, tmp_path / "test.txt", "--n-features", 3)[0] == 0
 
 
 def test_true_and_false_are_understood_in_settings(run, folder, tmp_path):

@@ -103,6 +103,12 @@ class Ranker(Estimator):
         are a sample, "drawn" holds the numbers before sampling. "learned_from" lists the models,
         this one or parts of it, that learned from a part of the queries, because the model has a
         limit on documents.
+    column_record_ : ColumnRecord
+        What was said of the columns when the training data was read from files, such as where
+        feature ids begin.
+    curve_ : ndarray of shape (n_rounds, 2)
+        If validation queries stopped the training: numbers of rounds, and the ranker's `measure`
+        after as many rounds. It also has the rounds after the best one.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -163,6 +169,7 @@ class Ranker(Estimator):
         if held_out is not None:
             held_out = sampled_validation(held_out, max_documents)
         self._fit_sampled(dataset, weights, held_out, limit)
+        _training.remember_columns(self, dataset)
         _training.tell_parts(self)
         return self
 
