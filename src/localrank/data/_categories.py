@@ -185,6 +185,19 @@ def one_hot_names(names: Sequence[str], categories: Categories) -> tuple[str, ..
     return tuple(result)
 
 
+def input_names(names: Sequence[str], categories: Categories) -> tuple[str, ...]:
+    """The names of the features that columns were made of, if they were made of any.
+
+    Examples
+    --------
+    >>> input_names(["bm25", "colour=blue", "colour=red"], {"colour": ("blue", "red")})
+    ('bm25', 'colour')
+    """
+    origin = {f"{name}={value}": name for name, values in categories.items() for value in values}
+    # A feature's columns stand where it stood.
+    return tuple(dict.fromkeys([*(origin.get(name, name) for name in names), *categories]))
+
+
 def texts_of(codes: Floats, values: Sequence[str]) -> Array:
     """The values of codes; None where they are missing."""
     known = np.array([*values, None], dtype=object)

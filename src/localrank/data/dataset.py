@@ -23,6 +23,7 @@ from localrank.data._checks import (
     checked_relevance,
     first_repeated,
 )
+from localrank.data._column_record import ColumnRecord
 from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
@@ -47,6 +48,7 @@ _FIELDS = (
     "document_weights",
     "frame_library",
     "categories",
+    "column_record",
 )
 
 
@@ -139,6 +141,8 @@ class RankingDataset:
     # The library of the DataFrame that the dataset was built from: frames of it are of that one.
     frame_library: str | None = None
     categories: Categories | None = None
+    # What was said of the columns when the data was read from files.
+    column_record: ColumnRecord | None = None
 
     def __init__(
         self,
@@ -459,6 +463,7 @@ class RankingDataset:
             input_order=input_order,
             frame_library=self.frame_library,
             categories=self.categories,
+            column_record=self.column_record,
         )
 
     def replaced(self, *, features: Array | Source | None = None, **changes: Any) -> Self:
@@ -542,7 +547,10 @@ class RankingDataset:
         if source is None:
             return step(self.in_memory())
         return self.replaced(
-            features=source, feature_names=like.feature_names, categories=like.categories
+            features=source,
+            feature_names=like.feature_names,
+            column_record=like.column_record,
+            categories=like.categories,
         )
 
     def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -614,7 +622,9 @@ class RankingDataset:
             )
         names = column_names if feature_names is None else feature_names
         names = checked_names(names, values.shape[1])
-        return self.replaced(features=values, feature_names=names, categories=None)
+        return self.replaced(
+            features=values, feature_names=names, column_record=None, categories=None
+        )
 
     def one_hot(self) -> RankingDataset:
         """The same documents with columns of 0 and 1 in place of each feature of categories.

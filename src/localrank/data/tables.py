@@ -14,6 +14,7 @@ from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_features
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
@@ -65,7 +66,8 @@ def read_table(
         label, the document id and the features, so `qid`, `document_id` and the name of the label
         are ignored. None: use `train.cd` if it lies beside `train.tsv`.
     optional : sequence of str, default=()
-        Columns that the table may lack: of labels, of document ids, or to leave out.
+        Columns that the table may lack: of labels, of document ids, of categories, or to leave
+        out.
 
     Examples
     --------
@@ -116,6 +118,7 @@ def read_table(
     absent = set(optional) - set(frame.columns)
     label, document_id = (None if name in absent else name for name in (label, document_id))
     ignore = [name for name in ignore if name not in absent]
+    declared = [name for name in declared if name not in absent]
     if features is None:
         others = (qid, label, document_id, *ignore)
         features = [name for name in frame.columns if name not in others]
@@ -145,8 +148,12 @@ def read_table(
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+    used = {qid, label, document_id, *features}
+    left_out = tuple(name for name in frame.columns if name not in used)
+    record = ColumnRecord(left_out=left_out, ordinal=categories == "ordinal")
     # A file was read with pyarrow, which its user may never have heard of.
-    return dataset.replaced(frame_library=None) if source else dataset
+    library = None if source else dataset.frame_library
+    return dataset.replaced(frame_library=library, column_record=record)
 
 
 def _check_columns(

@@ -124,16 +124,5 @@ def as_seen(
     return dataset if coded else one_hot(dataset)
 
 
-def input_names(ranker: Ranker) -> tuple[str, ...] | None:
-    """The names of the features that a fitted ranker is given, before columns of 0 and 1."""
-    trained = ranker._door.feature_names
-    learned: Categories = getattr(ranker, "categories_", None) or {}
-    if trained is None or not learned or takes_codes(ranker):
-        return trained
-    origin = {f"{name}={value}": name for name, values in learned.items() for value in values}
-    # A feature's columns stand where it stood.
-    return tuple(dict.fromkeys([*(origin.get(name, name) for name in trained), *learned]))
-
-
 def _place(dataset: RankingDataset, name: str) -> int:
     return (dataset.feature_names or ()).index(name)

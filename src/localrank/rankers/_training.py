@@ -20,6 +20,7 @@ from localrank._base.rules import (
     facts,
     fitted_parts,
     floats,
+    instance,
     n_inputs,
     optional,
     parts_of,
@@ -27,6 +28,7 @@ from localrank._base.rules import (
 )
 from localrank.data import RankingDataset
 from localrank.data._categories import Categories
+from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data.sampling import SampleWarning
@@ -36,6 +38,7 @@ from localrank.rankers._inputs import (
     all_sampled,
     as_dataset,
     check_missing,
+    check_same_base,
     check_same_features,
     checked_weights,
     has_two_labels,
@@ -64,6 +67,7 @@ REMEMBERED: Rules = {
     "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
     "categories_": categories_rule,
     "training_data_": facts,
+    "column_record_": optional(instance(ColumnRecord)),
     "curve_": optional(floats(None, 2)),
 }
 # At most this many models are named in a warning.
@@ -101,6 +105,7 @@ def admitted(
     if held_out is not None:
         held_out = as_seen(ranker, held_out, categories, dataset.feature_names)
         check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
     return dataset, weights, held_out, categories
 
@@ -246,6 +251,16 @@ def remember_categories(ranker: Ranker, categories: Categories | None) -> None:
     """Remember the values of the features of categories."""
     if categories:
         ranker.categories_ = dict(categories)
+
+
+def remember_columns(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Remember what was said of the columns when the data was read.
+
+    Only the model that users call needs it: its parts get data that it has admitted.
+    """
+    ranker.__dict__.pop("column_record_", None)
+    if dataset.column_record not in (None, ColumnRecord()):
+        ranker.column_record_ = dataset.column_record
 
 
 def remember_curve(ranker: Ranker, values: Sequence[float] | Floats, n_before: int = 0) -> None:
