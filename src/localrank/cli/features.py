@@ -34,8 +34,8 @@ def features(
     ),
     qrels_format: str = typer.Option(
         "",
-        help=f"Format of the judgments: {', '.join(QRELS_FORMATS)}. By default, it is recognised; "
-        "smart must be named.",
+        help=f"Format of the judgments: {', '.join(QRELS_FORMATS)}. By default, it is recognised, "
+        "or refused if it may be trec or smart.",
     ),
     numbered: bool = typer.Option(
         False,
@@ -95,6 +95,7 @@ def features(
         read_judgments,
         read_queries,
     )
+    from localrank.text._queries import check_numbering
 
     paths = _outputs(queries, output, form, labelled=qrels is not None)
     check_folder(output)
@@ -112,14 +113,15 @@ def features(
     judged = None if qrels is None else read_judgments(qrels, qrels_format or None)
     if judged is not None:
         # Before the index is built, which takes long.
-        names = set(map(str, judged.query_ids.tolist()))
+        names = dict.fromkeys(map(str, judged.query_ids.tolist()))
         for file, texts in zip(queries, texts_by_output.values(), strict=True):
-            if names.isdisjoint(texts):
+            if names.keys().isdisjoint(texts):
                 raise ValueError(
                     f"{qrels} judges no query of {file}. The first query is "
                     f"{next(iter(texts))!r}; the first judgment is of query "
                     f"{str(judged.query_ids[0])!r}."
                 )
+            check_numbering(list(texts), names)
     documents = read_corpus(corpus)
     sets = column_names(features)
     extractor = FeatureExtractor(
