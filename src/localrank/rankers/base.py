@@ -102,6 +102,9 @@ class Ranker(Estimator):
         are a sample, "drawn" holds the numbers before sampling. "learned_from" lists the models,
         this one or parts of it, that learned from a part of the queries, because the model has a
         limit on documents.
+    curve_ : ndarray of shape (n_rounds, 2)
+        If validation queries stopped the training: numbers of rounds, and the ranker's `measure`
+        after as many rounds. It also has the rounds after the best one.
     """
 
     needs: ClassVar[Needs] = Needs()
