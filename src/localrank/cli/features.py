@@ -66,7 +66,10 @@ def features(
         "english. By default, keep words as they are.",
     ),
     depth: int = typer.Option(
-        100, min=1, help="Number of candidate documents for each query, found by BM25."
+        100,
+        min=1,
+        help="Number of candidate documents for each query, found by BM25. The extractor keeps it, "
+        "and models rank as many.",
     ),
     with_judged: bool = typer.Option(
         False, "--with-judged", help="Add the judged documents that BM25 did not find."
@@ -129,6 +132,7 @@ def features(
         features=sets[0] if len(sets) == 1 else sets,
         columns=column_names(columns),
         analyzer=Analyzer(stopwords=stopwords or None, stemmer=stemmer or None),
+        depth=depth,
     )
     say_if_compiling()
     start = time.perf_counter()
@@ -136,7 +140,7 @@ def features(
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in texts_by_output.items():
-        dataset = extractor.dataset(texts, judged, depth, with_judged=with_judged)
+        dataset = extractor.dataset(texts, judged, with_judged=with_judged)
         _write(dataset, path)
         say(
             f"Wrote {dataset.n_features:,} features of {dataset.n_queries:,} queries, "

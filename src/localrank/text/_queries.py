@@ -42,11 +42,11 @@ def checked_query(query: Any) -> str:
     return query
 
 
-def checked_depth(depth: int) -> int:
-    """The number of candidates. Refuses values below 1."""
-    if not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"The depth must be a whole number, 1 or larger. Got {depth!r} instead.")
-    return int(depth)
+def checked_count(value: int, name: str) -> int:
+    """A number of documents. Refuses values below 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"The {name} must be a whole number, 1 or larger. Got {value!r} instead.")
+    return int(value)
 
 
 def documents_by_query(candidates: Candidates) -> dict[str, list[Any]]:
