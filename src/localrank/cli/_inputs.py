@@ -41,7 +41,9 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "ignore": ("", "Columns to leave out, separated by commas, for example url,date.", _TABLES),
     "categories": (
         "",
-        "ordinal: turn ordered categories into numbers. By default, refuse columns of categories.",
+        "Columns of numbers that are categories, separated by commas, for example shop_id. By "
+        "default, columns of text and of categories are. ordinal: turn categories whose type has "
+        "an order into numbers.",
         _TABLES,
     ),
     "column_description": ("", "CatBoost's column description, a file such as train.cd.", _TABLES),
@@ -195,6 +197,8 @@ def _argument(option: str, value: Any) -> tuple[str, Any]:
             return "label", value or None
         case "features" | "ignore":
             return option, column_names(value)
+        case "categories":
+            return option, value if value in ("auto", "ordinal") else column_names(value)
         case "rates":
             return "rates", _rates(value)
         case _:
