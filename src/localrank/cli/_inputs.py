@@ -264,6 +264,18 @@ def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
             raise ValueError(f"{path} is training data, so it cannot validate. Give other queries.")
 
 
+def read_key(path: Path | None) -> bytes | None:
+    """The key in a file, of 32 bytes. None: there is no file."""
+    if path is None:
+        return None
+    with path.open("rb") as file:
+        key = file.read(33)
+    if len(key) != 32:
+        size = f"{len(key)} bytes" if len(key) < 33 else "more bytes"
+        raise ValueError(f"{path}: a key must have 32 bytes. Got {size} instead.")
+    return key
+
+
 def check_folder(path: Path) -> None:
     """Refuse a file where an output folder is needed, before any work is done."""
     if path.exists() and not path.is_dir():
