@@ -36,6 +36,7 @@ from localrank.rankers._ranked_lists import mean_ndcg, ranked_frame
 if TYPE_CHECKING:
     from localrank.formulas import Formula
     from localrank.rankers._contributions import Contributions
+    from localrank.rankers._explanation import Explanation
 
 # A weight for each query. None: all weigh the same.
 Weights = Floats | None
@@ -65,6 +66,9 @@ class Needs:
         ranker's `random_state`. "given": rows as they come, for a ranker made of others.
     document_weights : bool or None
         Whether documents of a query may have different weights. None: if all inner rankers can.
+    categories : bool
+        Whether `_fit` and `_predict` see a category as its code, and the dataset's `categories`. A
+        ranker that is made of others, and any other, sees a column of 0 and 1 for each value.
     trial : bool
         Whether loading must rank a small example to show that the model's parts fit together.
         False if the declared kinds and `_check_fitted` already rule out every failure of
@@ -76,6 +80,7 @@ class Needs:
     partitions: bool = False
     order: Literal["content", "random", "given"] = "content"
     document_weights: bool | None = None
+    categories: bool = False
     trial: bool = True
 
 
@@ -84,7 +89,8 @@ class Ranker(Estimator):
 
     A subclass implements `_fit` and `_predict`, and declares in `needs` what they need from the
     data. By default both see no missing values: a missing value is filled with the median of its
-    query, and an indicator column marks it if the feature has missing values in training. `fit` and
+    query, and an indicator column marks it if the feature has missing values in training. A feature
+    of categories becomes a column of 0 and 1 for each value, such as `colour=red`. `fit` and
     `predict` check and convert their input. Rankers call each other's `fit_rows`, `predict_rows`
     and `score_block`, which trust the dataset and keep its row order. scikit-learn's `clone` and
     `get_params` work, and its metadata routing requests `qid` by default.
@@ -92,8 +98,12 @@ class Ranker(Estimator):
     Attributes
     ----------
     n_features_in_ : int
+        Number of features, those of 0 and 1 that are made of categories included.
     feature_names_in_ : ndarray of str
         Names of the features, if the training data has names.
+    categories_ : dict
+        The values of each feature of categories in training, by its name, if there are any. In
+        other data, a value that is not among them counts as missing.
     filling_ : Filling
         Learned fill values, if training data has missing values and the ranker cannot handle NaN.
     training_data_ : dict
@@ -161,13 +171,14 @@ class Ranker(Estimator):
             ranker describes and groups all queries, and draws a sample for each group's model.
             "auto": all documents of a dataset in memory, 2,000,000 of one in partitions. None: all.
         """
-        dataset, weights, held_out = _training.admitted(
+        dataset, weights, held_out, categories = _training.admitted(
             self, X, y, qid, sample_weight, query_weight, valid
         )
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
             held_out = sampled_validation(held_out, max_documents)
         self._fit_sampled(dataset, weights, held_out, limit)
+        _training.remember_categories(self, categories)
         _training.remember_columns(self, dataset)
         _training.tell_parts(self)
         return self
@@ -278,6 +289,22 @@ class Ranker(Estimator):
         """
         return _explaining.contributions(self, admitted_to(self, X, qid))
 
+    def explain(self, X: Any, query: Any, *, qid: Any = None) -> Explanation:
+        """Explain the order of one query's documents.
+
+        Every ranker gives the scores and what each feature contributes to them, or the reason why
+        its score is not a sum over features. A ranker that merges others adds their scores. A
+        `LocalRanker` adds the groups and the nearest training queries.
+
+        Parameters
+        ----------
+        X, qid
+            Data with the query, as for `predict`.
+        query : id
+            Id of the query. Ids are compared as texts: 7 is "7".
+        """
+        return _explaining.explained(self, X, query, qid)
+
     @property
     def feature_importances_(self) -> Floats:
         """The importance of each feature in the fitted ranker, as shares with sum 1.
@@ -306,6 +333,10 @@ class Ranker(Estimator):
     def n_models_(self) -> int:
         """Number of models in the fitted ranker."""
         return 1
+
+    def _members(self) -> Sequence[Ranker]:
+        """The rankers whose lists this one merges."""
+        return ()
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """Contributions of the columns that `_predict` sees, of all together, and the base."""

@@ -26,7 +26,8 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
         dict[str, Value] | list[Value],
         Meta(
             description="Values by feature name, or a row in the order of the model's features "
-            "(or of `feature_names`, if the request gives them). null is a missing value."
+            "(or of `feature_names`, if the request gives them). null is a missing value. "
+            "The value of a feature of categories is a text."
         ),
     ]
     id: Annotated[
@@ -47,6 +48,19 @@ class DocumentList(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class CategoryDocument(Document, forbid_unknown_fields=True, gc=False):
+    """A document to rank, with texts for features of categories."""
+
+    # Read with the same code, which takes more than a document of numbers holds.
+    features: dict[str, Value | str] | list[Value | str]  # type: ignore[assignment]
+
+
+class CategoryList(DocumentList, forbid_unknown_fields=True):
+    """A query's documents, with texts for features of categories."""
+
+    documents: Annotated[list[CategoryDocument], Meta(min_length=1)]  # type: ignore[assignment]
+
+
 class TextQuery(Struct, forbid_unknown_fields=True):
     """The words of a query, for a model that was trained with `localrank train --extractor`."""
 
@@ -63,7 +77,10 @@ class TextQuery(Struct, forbid_unknown_fields=True):
     ] = None
     depth: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="How many documents of the index to rank; 100 by default."),
+        Meta(
+            description="How many documents of the index to rank. By default, as many as the model "
+            "was trained on; another number changes the ranking. `top` makes the answer shorter."
+        ),
     ] = None
 
 
@@ -71,6 +88,12 @@ class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, one for each query."""
 
     lists: Annotated[list[DocumentList], Meta(min_length=1)]
+
+
+class CategoryBatch(Struct, forbid_unknown_fields=True):
+    """Several lists of documents, with texts for features of categories."""
+
+    lists: Annotated[list[CategoryList], Meta(min_length=1)]
 
 
 class Place(Struct, gc=False):
@@ -189,6 +212,12 @@ class Model(Struct):
     takes_words: Annotated[
         bool, Meta(description="Whether the model ranks by the words of a query, too.")
     ] = False
+    document_keys: Annotated[
+        list[str], Meta(description="Where a document's texts are, if the model takes words.")
+    ] = []
+    example: Annotated[
+        dict[str, Any] | None, Meta(description="The content of a request that the model ranks.")
+    ] = None
     training_data: dict[str, Any] = {}
     versions: Annotated[
         dict[str, str], Meta(description="Versions of the libraries it was trained with.")
