@@ -117,7 +117,7 @@ class LocalRanker(Ranker):
     True
     """
 
-    needs = Needs(missing=True, partitions=True, order="given", trial=False)
+    needs = Needs(missing=True, partitions=True, order="given", trial=False, lists=True)
 
     _parameters: ClassVar[Rules] = {
         "representation": instance(
