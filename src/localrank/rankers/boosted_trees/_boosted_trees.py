@@ -33,7 +33,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._gains import Gain, a_gain, check_gains, differ_in_gain, lesson_of_gain
-from localrank.rankers._inputs import check_same_features
+from localrank.rankers._inputs import check_same
 from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees._monotone import (
@@ -225,9 +225,7 @@ class BoostedTrees(SummedTrees):
 
     def _check_continues(self, dataset: RankingDataset) -> None:
         """Refuse data and parameters with which no trees can be added."""
-        check_same_features(
-            type(self).__name__, self.n_features_in_, self._door.feature_names, dataset
-        )
+        check_same(self, dataset)
         if self.n_trees <= self.n_trees_:
             refuse(
                 self,
