@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from types import FunctionType
+from inspect import CO_VARKEYWORDS
+from types import CodeType
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -56,6 +57,9 @@ def unknown(
     spelled = {other.lower(): other for other in known}
     near = [ours for ours, names in _ELSEWHERE.items() if ours in spelled and name in names.split()]
     near = near or get_close_matches(name.lower(), spelled, n=1, cutoff=0.65)
+    # A mistyped name begins as the right one; another word, such as "recall" and "prec", does not.
+    begins = [other for other in spelled if other[:1] == name[:1].lower()]
+    near = near or get_close_matches(name.lower(), begins, n=1, cutoff=0.5)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
     names = ", ".join(sorted(spelled.values() if listed is None else listed))
     return ValueError(f"{what} {name!r}.{hint} There are: {names}.")
@@ -67,7 +71,7 @@ def explaining(function: Function, name: str, hints: Mapping[str, str] | None = 
     Parameters
     ----------
     function : callable
-        A function without `**arguments`.
+        The function. One that takes any arguments stays as it is.
     name : str
         What the message calls it.
     hints : mapping, optional
@@ -81,9 +85,9 @@ def explaining(function: Function, name: str, hints: Mapping[str, str] | None = 
     ...
     TypeError: train has no parameter 'n_estimators'. Did you mean 'n_trees'? There are: n_trees.
     """
-    if not isinstance(function, FunctionType):
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_flags & CO_VARKEYWORDS:
         return function
-    code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
     @wraps(function)
