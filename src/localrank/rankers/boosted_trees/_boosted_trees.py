@@ -9,7 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from localrank._base.rules import (
     flag,
     instance,
     number,
+    one_of,
     refuse,
     whole,
 )
@@ -33,7 +34,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._gains import Gain, a_gain, check_gains, differ_in_gain, lesson_of_gain
-from localrank.rankers._inputs import check_same
+from localrank.rankers._inputs import check_same_base, check_same_features
 from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees._monotone import (
@@ -55,7 +56,18 @@ LEAST_CURVATURE = 1e-12
 
 
 # What all rankers need that LightGBM trains.
-TREE_NEEDS = Needs(missing=True, blocks=True, order="random", document_weights=True, trial=False)
+TREE_NEEDS = Needs(
+    missing=True,
+    blocks=True,
+    order="random",
+    document_weights=True,
+    categories=True,
+    trial=False,
+)
+
+# How splits use features of categories.
+CategorySplits = Literal["sets", "one-hot"]
+category_splits = one_of("sets", "one-hot")
 
 # Parameters of boosting.
 BOOSTING: Rules = {
@@ -67,6 +79,7 @@ BOOSTING: Rules = {
     "l2": number(least=0),
     "patience": whole(1),
     "measure": a_measure,
+    "categories": category_splits,
 }
 
 
@@ -146,6 +159,7 @@ class BoostedTrees(SummedTrees):
         l2: float = 1.0,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         monotone: Monotone = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -159,6 +173,7 @@ class BoostedTrees(SummedTrees):
         self.l2 = l2
         self.patience = patience
         self.measure = measure
+        self.categories = categories
         self.monotone = monotone
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -225,7 +240,9 @@ class BoostedTrees(SummedTrees):
 
     def _check_continues(self, dataset: RankingDataset) -> None:
         """Refuse data and parameters with which no trees can be added."""
-        check_same(self, dataset)
+        name = type(self).__name__
+        check_same_features(name, self.n_features_in_, self._door.feature_names, dataset)
+        check_same_base(name, getattr(self, "column_record_", None), dataset)
         if self.n_trees <= self.n_trees_:
             refuse(
                 self,
@@ -249,6 +266,8 @@ def lightgbm_parameters(ranker: Ranker, objective: str) -> dict[str, Any]:
         "objective": objective,
         "num_leaves": ranker.n_leaves,
         "min_data_in_leaf": ranker.min_leaf_documents,
+        # LightGBM's 100 documents in a group of categories suit its default leaves of 20 and more.
+        "min_data_per_group": min(2 * ranker.min_leaf_documents, 100),
         "min_sum_hessian_in_leaf": LEAST_CURVATURE,
         "feature_fraction": ranker.feature_fraction,
         "num_threads": number_of_jobs(ranker.n_jobs),
