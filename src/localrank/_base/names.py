@@ -57,9 +57,10 @@ def unknown(
     spelled = {other.lower(): other for other in known}
     near = [ours for ours, names in _ELSEWHERE.items() if ours in spelled and name in names.split()]
     near = near or get_close_matches(name.lower(), spelled, n=1, cutoff=0.65)
-    # A mistyped name begins as the right one; another word, such as "recall" and "prec", does not.
-    begins = [other for other in spelled if other[:1] == name[:1].lower()]
-    near = near or get_close_matches(name.lower(), begins, n=1, cutoff=0.5)
+    # A mistyped name begins as the right one and is about as long: "recall" is neither "prec" nor
+    # "recip_rank".
+    alike = [o for o in spelled if o[:1] == name[:1].lower() and abs(len(o) - len(name)) <= 2]
+    near = near or get_close_matches(name.lower(), alike, n=1, cutoff=0.5)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
     names = ", ".join(sorted(spelled.values() if listed is None else listed))
     return ValueError(f"{what} {name!r}.{hint} There are: {names}.")
