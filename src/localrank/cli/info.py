@@ -196,6 +196,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
         *_learned_from(data),
         ["features", f"{facts['n_features']:,}"],
         ["feature names", _shortened(facts["feature_names"] or [])],
+        *_said_of_columns(facts["columns"]),
         ["versions", _shortened([f"{name} {v}" for name, v in facts["versions"].items()])],
         ["size", f"{file.stat().st_size / 1024:,.0f} KiB"],
     ]
@@ -228,6 +229,16 @@ def _learned_from(data: dict[str, Any]) -> list[list[str]]:
         ["trained on", f"{data['n_queries']:,} queries, {n_documents}"],
         ["labels", _shortened(labels)],
     ]
+
+
+def _said_of_columns(columns: dict[str, Any]) -> list[list[str]]:
+    """The rows about what was said of the columns at training."""
+    rows = []
+    if columns.get("zero_based") is not None:
+        rows.append(["feature ids", "from 0" if columns["zero_based"] else "from 1"])
+    if columns.get("left_out"):
+        rows.append(["columns left out", _shortened([*map(str, columns["left_out"])])])
+    return rows
 
 
 def _shortened(items: list[str], most: int = 10) -> str:

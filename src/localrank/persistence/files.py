@@ -31,8 +31,11 @@ MANIFEST: dict[str, Any] = {
     "training_data": dict,
     "n_features": int,
     "feature_names": list | None,
+    "columns": dict,
     "versions": dict,
 }
+# Entries that older files lack.
+DEFAULTS: dict[str, Any] = {"columns": {}}
 MAGIC = b"localrank model "
 FORMAT_VERSION = 2
 # At most this many curves of early stopping in a manifest, from the first models with one.
@@ -208,6 +211,7 @@ def library_versions() -> dict[str, str]:
 
 def _describe(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
+    record = getattr(model, "column_record_", None)
     return {
         "class": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params().items()},
@@ -223,6 +227,7 @@ def _describe(model: Any) -> dict[str, Any]:
         "training_data": model.training_data_,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
+        "columns": {} if record is None else record.facts(),
         "versions": library_versions(),
     }
 
@@ -276,6 +281,8 @@ def _read(
         manifest = _parsed(text)
     except (ValueError, RecursionError):
         manifest = None
+    if isinstance(manifest, dict):
+        manifest = {**DEFAULTS, **manifest}
     if not _is_manifest(manifest):
         raise ValueError(f"{path}: its manifest is not one that localrank writes.")
     return {**manifest, "digest": digest.hex()}, state, memoryview(arrays)
@@ -346,6 +353,8 @@ def _is_manifest(value: Any) -> bool:
         return False
     counts = [value["n_features"], data.get("n_queries"), data.get("n_documents"), *labels.values()]
     texts = [*value["parameters"].values(), *(value["feature_names"] or [])]
+    if not isinstance(value["columns"].get("left_out", []), list):
+        return False
     return all(type(n) is int for n in counts) and all(type(text) is str for text in texts)
 
 

@@ -20,12 +20,14 @@ from localrank._base.rules import (
     facts,
     fitted_parts,
     floats,
+    instance,
     n_inputs,
     optional,
     parts_of,
     texts,
 )
 from localrank.data import RankingDataset
+from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data.sampling import SampleWarning
@@ -34,6 +36,7 @@ from localrank.rankers._inputs import (
     all_sampled,
     as_dataset,
     check_missing,
+    check_same_base,
     check_same_features,
     checked_weights,
     has_two_labels,
@@ -61,6 +64,7 @@ REMEMBERED: Rules = {
     "feature_names_in_": optional(texts("n_inputs")),
     "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
     "training_data_": facts,
+    "column_record_": optional(instance(ColumnRecord)),
     "curve_": optional(floats(None, 2)),
 }
 # At most this many models are named in a warning.
@@ -97,6 +101,7 @@ def admitted(
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
         check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
     return dataset, weights, held_out
 
@@ -235,6 +240,16 @@ def remember(ranker: Ranker, dataset: RankingDataset) -> None:
         # What `_fit` noted by `learns_from_part`.
         **vars(ranker).get("training_data_", {}),
     }
+
+
+def remember_columns(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Remember what was said of the columns when the data was read.
+
+    Only the model that users call needs it: its parts get data that it has admitted.
+    """
+    ranker.__dict__.pop("column_record_", None)
+    if dataset.column_record not in (None, ColumnRecord()):
+        ranker.column_record_ = dataset.column_record
 
 
 def remember_curve(ranker: Ranker, values: Sequence[float] | Floats, n_before: int = 0) -> None:

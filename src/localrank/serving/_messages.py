@@ -63,7 +63,10 @@ class TextQuery(Struct, forbid_unknown_fields=True):
     ] = None
     depth: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="How many documents of the index to rank; 100 by default."),
+        Meta(
+            description="How many documents of the index to rank. By default, as many as the model "
+            "was trained on; another number changes the ranking. `top` makes the answer shorter."
+        ),
     ] = None
 
 
@@ -189,6 +192,12 @@ class Model(Struct):
     takes_words: Annotated[
         bool, Meta(description="Whether the model ranks by the words of a query, too.")
     ] = False
+    document_keys: Annotated[
+        list[str], Meta(description="Where a document's texts are, if the model takes words.")
+    ] = []
+    example: Annotated[
+        dict[str, Any] | None, Meta(description="The content of a request that the model ranks.")
+    ] = None
     training_data: dict[str, Any] = {}
     versions: Annotated[
         dict[str, str], Meta(description="Versions of the libraries it was trained with.")
