@@ -381,7 +381,7 @@ class ArrowTable:
 
 def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
     """Read the table of a request. Raises `Refused` with the reason if it is wrong."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     if not body.endswith(STREAM_END):
         raise Refused(400, "The body is not an Arrow stream, or is cut off: it lacks the end mark.")
     try:
@@ -422,7 +422,7 @@ def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
 
 def write_arrow(rankings: list[Ranking]) -> bytes:
     """Rankings as the bytes of a stream."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     places = [place for ranking in rankings for place in ranking.ranking]
     columns: dict[str, Any] = {
         QUERY: _of_one_type(
@@ -455,7 +455,8 @@ def _present_ids(column: Any) -> list[Id]:
     return list(column.to_pylist())
 
 
-def _arrow() -> tuple[Any, Any]:
+def arrow() -> tuple[Any, Any]:
+    """The modules that read and write Arrow. Raises `Refused` if they are not installed."""
     try:
         import pyarrow
         from pyarrow import ipc
