@@ -14,6 +14,7 @@ from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_numbers
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
@@ -131,8 +132,11 @@ def read_table(
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+    used = {qid, label, document_id, *features}
+    record = ColumnRecord(left_out=tuple(name for name in frame.columns if name not in used))
     # A file was read with pyarrow, which its user may never have heard of.
-    return dataset.replaced(frame_library=None) if source else dataset
+    library = None if source else dataset.frame_library
+    return dataset.replaced(frame_library=library, column_record=record)
 
 
 def _check_columns(
