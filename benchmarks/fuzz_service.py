@@ -276,8 +276,8 @@ def _change(draw: random.Random, one: dict[str, Any]) -> None:
         features.pop(draw.choice(NAMES), None)
     elif what == 1 and isinstance(features, dict):
         features[draw.choice(["feature_6", "", "é", *NAMES])] = draw.choice(ODD_VALUES)
-    elif what <= 2 and isinstance(features, list):
-        features[draw.randrange(N_FEATURES)] = draw.choice(ODD_VALUES)
+    elif what <= 2 and isinstance(features, list) and features:
+        features[draw.randrange(len(features))] = draw.choice(ODD_VALUES)
     elif what == 3:
         document[draw.choice(["id", "features", "label"])] = draw.choice(ODD_IDS + ODD_VALUES)
     elif what == 4:

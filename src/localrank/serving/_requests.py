@@ -9,9 +9,11 @@ first.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -152,6 +154,10 @@ def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
         # The first decoder may have stopped before the place where the JSON is broken.
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, len(asked.documents or []))
+    most = settings.max_query_words
+    # Counted without taking the query apart, and no further than needed.
+    if sum(1 for _ in islice(re.finditer(r"\w+", asked.query), most + 1)) > most:
+        raise Refused(413, f"A query may have at most {most:,} words. Got more.")
 
     def lists(model: Loaded) -> Lists:
         if model.texts is None:
