@@ -25,7 +25,7 @@ from localrank.text._queries import (
     Judgments,
     Queries,
     check_judgments,
-    checked_depth,
+    checked_count,
     checked_query,
     documents_by_query,
     labels_by_query,
@@ -80,6 +80,9 @@ class FeatureExtractor(Estimator):
         Jelinek and Mercer's λ: the share of the collection in the feature `lm_jm`.
     discount : float
         δ of absolute discounting, for the feature `lm_abs`.
+    depth : int, default=100
+        At most this many candidates for each query. Models that are trained with this extractor
+        rank as many: other candidates would be other lists than those they learned from.
     max_query_words : int, default=1000
         The most different words of a query. A query with more is refused: time and memory grow
         with the words of a query times the number of documents.
@@ -127,6 +130,7 @@ class FeatureExtractor(Estimator):
         "prior": number(above=0),
         "share": number(above=0, most=1),
         "discount": number(above=0, most=1),
+        "depth": whole(1),
         "max_query_words": whole(1),
     }
 
@@ -146,6 +150,7 @@ class FeatureExtractor(Estimator):
         prior: float = 2000.0,
         share: float = 0.1,
         discount: float = 0.7,
+        depth: int = 100,
         max_query_words: int = 1000,
     ) -> None:
         self.fields = fields
@@ -159,6 +164,7 @@ class FeatureExtractor(Estimator):
         self.prior = prior
         self.share = share
         self.discount = discount
+        self.depth = depth
         self.max_query_words = max_query_words
 
     @property
@@ -208,7 +214,7 @@ class FeatureExtractor(Estimator):
             self.index_ = store_index(*given, folder, clone(self), with_words=words)
         return self
 
-    def retrieve(self, queries: Queries, depth: int = 100) -> Run:
+    def retrieve(self, queries: Queries, depth: int | None = None) -> Run:
         """Find the documents with the highest BM25 for each query, over all fields together.
 
         Documents without a term of the query are left out, so a query may have fewer than `depth`
@@ -218,8 +224,8 @@ class FeatureExtractor(Estimator):
         ----------
         queries : mapping of id to text, or sequence of texts
             Queries. The texts of a sequence have the ids "1", "2", ...
-        depth : int, default=100
-            At most this many documents for each query.
+        depth : int, optional
+            At most this many documents for each query. None: the extractor's `depth`.
 
         Examples
         --------
@@ -230,7 +236,7 @@ class FeatureExtractor(Estimator):
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
-        documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
+        documents, scores, offsets = self._features.retrieve(texts, self._checked_depth(depth))
         query_ids = np.repeat(text_ids(ids), np.diff(offsets))
         return Run(query_ids, self.index_.document_ids[documents], scores, "bm25")
 
@@ -257,7 +263,7 @@ class FeatureExtractor(Estimator):
         self,
         queries: Queries,
         qrels: Judgments | None = None,
-        depth: int = 100,
+        depth: int | None = None,
         *,
         with_judged: bool = False,
     ) -> RankingDataset:
@@ -270,8 +276,9 @@ class FeatureExtractor(Estimator):
             Labels. A document that was not judged for a query gets the label 0. Judgments that
             match no query or no document are refused; some that do not match, warned about. None:
             the dataset has no labels.
-        depth : int, default=100
-            At most this many candidates for each query.
+        depth : int, optional
+            At most this many candidates for each query. None: the extractor's `depth`. Set that
+            one to train a model: the model keeps it.
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.
@@ -281,7 +288,7 @@ class FeatureExtractor(Estimator):
         labels = labels_by_query(qrels)
         if qrels is not None:
             check_judgments(ids, labels, self.index_)
-        documents, _, offsets = self._features.retrieve(texts, checked_depth(depth))
+        documents, _, offsets = self._features.retrieve(texts, self._checked_depth(depth))
         chosen = np.split(documents, offsets[1:-1])
         if with_judged:
             for place, query in enumerate(ids):
@@ -360,6 +367,9 @@ class FeatureExtractor(Estimator):
             or (words and any(s.terms is None for s in index.streams[: len(self.field_names)]))
         ):
             raise ValueError("parts of FeatureExtractor do not fit each other")
+
+    def _checked_depth(self, depth: int | None) -> int:
+        return checked_count(self.depth if depth is None else depth, "depth")
 
     def _check_names(self) -> None:
         fields = self.field_names
