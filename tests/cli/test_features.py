@@ -302,3 +302,27 @@ def small(tmp_path_factory, example):
     words.fit(example.corpus, folder=folder / "folder")
     clone(extractor).fit([{"id": 1, "title": "a", "body": "b"}]).save(folder / "others")
     return folder
+
+
+def test_an_index_is_signed_and_checked(run, tmp_path):
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    key = ed25519.Ed25519PrivateKey.generate()
+    (tmp_path / "private").write_bytes(key.private_bytes_raw())
+    (tmp_path / "public").write_bytes(key.public_key().public_bytes_raw())
+    (tmp_path / "long").write_bytes(bytes(33))
+    data, model = tmp_path / "data", tmp_path / "m.localrank"
+    options = ["--qrels", QRELS, "--fields", "title,body", "--features", "bm25,covered", "-o", data]
+    for name, signing in {"signed": ["--private-key", tmp_path / "private"], "plain": []}.items():
+        code, _, error = run(
+            "features", CORPUS, QUERIES, *options, "--index", tmp_path / name, *signing
+        )
+        assert code == 0, error
+    assert run("train", data / "queries.parquet", "--method", "rank-svm", "-o", model)[0] == 0
+    asked = ["rank", model, "--query", "clean my bicycle", "--public-key", tmp_path / "public"]
+    code, out, error = run(*asked, "--corpus", tmp_path / "signed")
+    assert (code, bool(out)) == (0, True), error
+    code, _, error = run(*asked, "--corpus", tmp_path / "plain")
+    assert code == 1
+    assert "not signed with the private key of the given public key" in error
+    code, _, error = run(*asked[:-1], tmp_path / "long", "--corpus", tmp_path / "signed")
+    assert (code, "a key must have 32 bytes. Got more bytes instead" in error) == (1, True)

@@ -2,6 +2,7 @@ import pandas as pd
 import pytest
 
 from localrank.data import read_qrels
+from localrank.data._errors import AdvisedError
 from localrank.text import FeatureExtractor, read_corpus, read_judgments, read_queries
 from localrank.text._queries import check_numbering
 
@@ -95,9 +96,7 @@ def test_lines_of_trec_are_not_taken_for_smarts(tmp_path, last):
 @pytest.mark.parametrize("text", ["1 184 2\n1 29 1\n", "1 7 -1\n2 8 4\n"])
 def test_codes_that_may_be_cranfields_are_refused_until_the_format_is_named(tmp_path, text):
     path = written(tmp_path, text)
-    with pytest.raises(
-        ValueError, match="it holds .* and no 0. Give file_format='trec'"
-    ) as refused:
+    with pytest.raises(AdvisedError, match="and no 0. Give file_format='trec'") as refused:
         read_judgments(path)
     assert "Add --qrels-format trec" in refused.value.on_command_line
     assert read_judgments(path, "smart").relevance.tolist() == [1.0, 1.0]
@@ -152,7 +151,7 @@ def test_judgments_by_position_are_refused_if_ids_differ(benchmark_data):
     folder = benchmark_data / "text" / "cran"
     qrels = read_judgments(folder / "cranqrel.gz", "smart")
     extractor = FeatureExtractor(features=["bm25"]).fit(read_corpus(folder / "cran.all.1400.gz"))
-    with pytest.raises(ValueError, match="by position, like Cranfield's: 73 of 225") as refused:
+    with pytest.raises(AdvisedError, match="by position, like Cranfield's: 73 of 225") as refused:
         extractor.dataset(read_queries(folder / "cran.qry.gz"), qrels)
     assert "Add --numbered" in refused.value.on_command_line
     dataset = extractor.dataset(read_queries(folder / "cran.qry.gz", numbered=True), qrels)

@@ -79,6 +79,10 @@ def features(
         help="A new folder for the index. It is built in parts and stays on disk: for texts larger "
         "than memory. By default, the index is in memory and is saved with the extractor.",
     ),
+    private_key: Path | None = typer.Option(
+        None,
+        help="A file with an Ed25519 key of 32 bytes. It signs the index, or the extractor's file.",
+    ),
     form: str = typer.Option(
         "parquet", "--format", help="Format of the features: parquet, or letor (text)."
     ),
@@ -89,7 +93,7 @@ def features(
     """
     import time
 
-    from localrank.cli._inputs import check_folder, column_names
+    from localrank.cli._inputs import check_folder, column_names, read_key
     from localrank.cli._tables import cost, say, say_if_compiling
     from localrank.text import (
         Analyzer,
@@ -102,6 +106,7 @@ def features(
 
     paths = _outputs(queries, output, form, labelled=qrels is not None)
     check_folder(output)
+    key = read_key(private_key)
     if numbered and len(queries) > 1:
         raise ValueError(
             "--numbered takes one file of queries: two files would both begin with query 1."
@@ -136,7 +141,7 @@ def features(
     )
     say_if_compiling()
     start = time.perf_counter()
-    extractor.fit(documents, folder=index)
+    extractor.fit(documents, folder=index, private_key=None if index is None else key)
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in texts_by_output.items():
@@ -147,7 +152,7 @@ def features(
             f"{dataset.n_documents:,} documents to {path}" + _labels(dataset)
         )
     if index is None:
-        extractor.save(output / EXTRACTOR)
+        extractor.save(output / EXTRACTOR, key)
         say(f"Saved the extractor with its index to {output / EXTRACTOR}")
     else:
         say(f"The extractor and its index are in {index}")

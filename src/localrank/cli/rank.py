@@ -46,6 +46,11 @@ def rank(
     top: int | None = typer.Option(
         None, min=1, help="With --query: write only this many documents, the best ones."
     ),
+    public_key: Path | None = typer.Option(
+        None,
+        help="With --corpus FOLDER: a file with an Ed25519 key of 32 bytes. An index that was not "
+        "signed with its private key is refused.",
+    ),
     output: Path = typer.Option(
         Path("-"),
         "--output",
@@ -72,11 +77,11 @@ def rank(
     from localrank.persistence import load_ranker
 
     if query is not None:
-        _rank_by_words(model, query, corpus, depth, top, output, tag, data)
+        _rank_by_words(model, query, corpus, depth, top, public_key, output, tag, data)
         return
     if corpus is not None:
         raise ValueError("--corpus needs --query, the words to rank its documents by.")
-    for option, given in {"--depth": depth, "--top": top}.items():
+    for option, given in {"--depth": depth, "--top": top, "--public-key": public_key}.items():
         if given is not None:
             raise ValueError(f"{option} needs --query.")
     if not data:
@@ -111,6 +116,7 @@ def _rank_by_words(
     corpus: Path | None,
     depth: int | None,
     top: int | None,
+    public_key: Path | None,
     output: Path,
     tag: str,
     data: list[Path] | None,
@@ -118,7 +124,7 @@ def _rank_by_words(
     """Write the run of one query, whose id is 1."""
     from itertools import islice
 
-    from localrank.cli._inputs import check_output
+    from localrank.cli._inputs import check_output, read_key
     from localrank.cli._tables import say
     from localrank.data._atomic import atomic_write
     from localrank.data.trec import run_lines
@@ -132,12 +138,14 @@ def _rank_by_words(
     model = load(path)
     if corpus is not None and corpus.is_dir():
         # The folder is another index, for example of a corpus larger than memory.
-        extractor = load_extractor(corpus)
+        extractor = load_extractor(corpus, public_key=read_key(public_key))
         ranker = model
         if isinstance(model, TextRanker):
             _check_settings(model.extractor_, extractor, corpus)
             ranker, extractor.depth = model.ranker_, model.extractor_.depth
         model, corpus = TextRanker.of(extractor, ranker), None
+    elif public_key is not None:
+        raise ValueError("--public-key is for the folder of an index: give it with --corpus.")
     if not isinstance(model, TextRanker):
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which ranks by features. To rank by the "

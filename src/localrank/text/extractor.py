@@ -19,7 +19,14 @@ from localrank.data._offsets import offsets_of
 from localrank.persistence.files import load_part, save_model
 from localrank.text._corpus import Reader, keys_of_fields
 from localrank.text._index import Index, build_index
-from localrank.text._index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index, store_index
+from localrank.text._index_folder import (
+    EXTRACTOR_FILE,
+    StoredIndex,
+    check_files,
+    mapped_index,
+    refuse_link_out,
+    store_index,
+)
 from localrank.text._queries import (
     Candidates,
     Judgments,
@@ -188,7 +195,13 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         return self.index_.n_documents
 
-    def fit(self, corpus: Any, *, folder: str | PathLike[str] | None = None) -> Self:
+    def fit(
+        self,
+        corpus: Any,
+        *,
+        folder: str | PathLike[str] | None = None,
+        private_key: bytes | None = None,
+    ) -> Self:
         """Read the documents and build the index.
 
         Parameters
@@ -202,8 +215,16 @@ class FeatureExtractor(Estimator):
             parts and used from disk, with the same results. `load_extractor` opens it again.
             Memory holds only the ids of documents, the different terms and a few numbers for
             each. The files must not change during use. None: the index is in memory.
+        private_key : bytes, optional
+            An Ed25519 key of 32 bytes to sign the folder with, for `load_extractor`. None: the
+            folder is not signed. An index in memory is signed by `save`.
         """
         check_parameters(self)
+        if private_key is not None and folder is None:
+            raise ValueError(
+                "The 'private_key' parameter of fit signs a folder, and there is none. Give it to "
+                "save."
+            )
         self._check_names()
         words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
         self.__dict__.pop("_features", None)
@@ -211,7 +232,9 @@ class FeatureExtractor(Estimator):
         if folder is None:
             self.index_ = build_index(*given, with_words=words)
         else:
-            self.index_ = store_index(*given, folder, clone(self), with_words=words)
+            self.index_ = store_index(
+                *given, folder, clone(self), with_words=words, private_key=private_key
+            )
         return self
 
     def retrieve(self, queries: Queries, depth: int | None = None) -> Run:
@@ -437,8 +460,9 @@ def load_extractor(
         Classes of your own that the file may use, such as an analyzer: a
         `localrank._base.estimator.Estimator` with a `__call__`.
     public_key : bytes, optional
-        An Ed25519 key of 32 bytes. A file that was not signed with its private key is refused.
-        None: signatures are not checked.
+        An Ed25519 key of 32 bytes. A file or folder that was not signed with its private key is
+        refused, and so is a folder in which a file was changed or added, or is missing. None:
+        signatures are not checked.
 
     Examples
     --------
@@ -452,6 +476,7 @@ def load_extractor(
     file = Path(path)
     if file.is_dir():
         file /= EXTRACTOR_FILE
+        refuse_link_out(file)
         if not file.is_file():
             raise ValueError(
                 f"{path} has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
@@ -463,6 +488,8 @@ def load_extractor(
     if isinstance(model, FeatureExtractor):
         return model
     extractor: FeatureExtractor = model.extractor
+    if public_key is not None:
+        check_files(file.parent, model.files_)
     extractor.index_ = mapped_index(file.parent, model.files_, len(extractor.field_names))
     try:
         extractor._check_fitted()
