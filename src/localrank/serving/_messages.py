@@ -26,7 +26,8 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
         dict[str, Value] | list[Value],
         Meta(
             description="Values by feature name, or a row in the order of the model's features "
-            "(or of `feature_names`, if the request gives them). null is a missing value."
+            "(or of `feature_names`, if the request gives them). null is a missing value. "
+            "The value of a feature of categories is a text."
         ),
     ]
     id: Annotated[
@@ -45,6 +46,19 @@ class DocumentList(Struct, forbid_unknown_fields=True):
     feature_names: Annotated[
         list[str] | None, Meta(description="The feature of each column of the rows.")
     ] = None
+
+
+class CategoryDocument(Document, forbid_unknown_fields=True, gc=False):
+    """A document to rank, with texts for features of categories."""
+
+    # Read with the same code, which takes more than a document of numbers holds.
+    features: dict[str, Value | str] | list[Value | str]  # type: ignore[assignment]
+
+
+class CategoryList(DocumentList, forbid_unknown_fields=True):
+    """A query's documents, with texts for features of categories."""
+
+    documents: Annotated[list[CategoryDocument], Meta(min_length=1)]  # type: ignore[assignment]
 
 
 class TextQuery(Struct, forbid_unknown_fields=True):
@@ -78,6 +92,12 @@ class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, one for each query."""
 
     lists: Annotated[list[DocumentList], Meta(min_length=1)]
+
+
+class CategoryBatch(Struct, forbid_unknown_fields=True):
+    """Several lists of documents, with texts for features of categories."""
+
+    lists: Annotated[list[CategoryList], Meta(min_length=1)]
 
 
 class Place(Struct, gc=False):

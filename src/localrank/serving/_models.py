@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from localrank._base.names import unknown
 from localrank.persistence import load_ranker_and_texts, read_manifest
 from localrank.rankers import Ranker
+from localrank.rankers._categories import named_for
 from localrank.serving._examples import example_of
 from localrank.serving._explaining import reasons
 from localrank.serving._messages import Id, Model, Refused
@@ -238,8 +239,9 @@ def _warm(ranker: Ranker) -> None:
     for dataset in made_up_lists(ranker.n_features_in_):
         # A model may refuse made-up documents that are too far from its training data.
         with suppress(ValueError):
-            ranker.predict(dataset)
-            reasons(ranker, dataset)
+            asked = named_for(ranker, dataset)
+            ranker.predict(asked)
+            reasons(ranker, asked)
 
 
 def _state(path: Path) -> tuple[int, ...]:
