@@ -379,6 +379,24 @@ def test_a_signature_shows_who_wrote_a_file(fitted, tmp_path):
         localrank.load(path, public_key=public)
 
 
+@pytest.mark.parametrize(
+    ("key", "got"),
+    [("k" * 32, r"a str instead. bytes.fromhex\(…\)"), (b"k" * 31, "31 bytes"), (3, "a int")],
+)
+def test_a_key_that_is_none_is_refused_and_not_told(key, got, fitted, tmp_path):
+    private, public = keys()
+    path = tmp_path / "model.localrank"
+    match = f"'private_key' parameter must be an Ed25519 key: 32 bytes. Got {got}"
+    with pytest.raises(ValueError, match=match) as told:
+        fitted[0].save(path, private_key=key)
+    assert "kkk" not in str(told.value)
+    assert not path.exists()
+    fitted[0].save(path, private_key=private)
+    with pytest.raises(ValueError, match=match.replace("private", "public")):
+        localrank.load(path, public_key=key)
+    assert localrank.load(path, public_key=public).feature_ == fitted[0].feature_
+
+
 def test_a_manifest_of_something_else_is_refused(tmp_path):
     path = tmp_path / "model.localrank"
     wrong = [{**MANIFEST, name: 0.5} for name in MANIFEST]

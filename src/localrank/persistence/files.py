@@ -38,6 +38,8 @@ MANIFEST: dict[str, Any] = {
 DEFAULTS: dict[str, Any] = {"columns": {}}
 MAGIC = b"localrank model "
 FORMAT_VERSION = 2
+# Length of an Ed25519 key.
+KEY_BYTES = 32
 # At most this many curves of early stopping in a manifest, from the first models with one.
 MAX_CURVES = 10
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
@@ -373,12 +375,14 @@ def _is_curve(value: Any) -> bool:
 
 def sign(digest: bytes, private_key: bytes) -> bytes:
     """The signature of a digest."""
+    _check_key("private_key", private_key)
     signature: bytes = _ed25519().Ed25519PrivateKey.from_private_bytes(private_key).sign(digest)
     return signature
 
 
 def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
     """Whether a signature, in hexadecimal digits, signs this digest with this key."""
+    _check_key("public_key", public_key)
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -387,6 +391,18 @@ def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _check_key(name: str, key: object) -> None:
+    """Refuse what is not a key. The message does not tell the key, which may be a secret."""
+    if isinstance(key, bytes) and len(key) == KEY_BYTES:
+        return
+    got = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
+    advice = " bytes.fromhex(…) reads hexadecimal digits." if isinstance(key, str) else ""
+    raise ValueError(
+        f"The {name!r} parameter must be an Ed25519 key: {KEY_BYTES} bytes. Got {got} instead."
+        f"{advice}"
+    )
 
 
 def _ed25519() -> Any:
