@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_means_are_the_same_in_any_order_of_the_rows(rng):
     means = order_free_means(values, offsets, weights)
     order = np.concatenate([rng.permutation(60), [60], rng.permutation(np.arange(61, 150))])
     assert_array_equal(order_free_means(values[order], offsets, weights[order]), means)
-    for query, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for query, (begin, end) in enumerate(pairwise(offsets)):
         expected = np.average(values[begin:end], axis=0, weights=weights[begin:end])
         np.testing.assert_allclose(means[query], expected, rtol=1e-12)
 

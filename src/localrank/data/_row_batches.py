@@ -15,6 +15,7 @@ from localrank._kernels import parsing
 from localrank.data import _column_description as descriptions
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._columns import refusal
 from localrank.data._compression import plain_name
 from localrank.data._errors import AdvisedError
 from localrank.data._frames import ROLES
@@ -181,6 +182,8 @@ class TableBatches:
             label, features = described.chosen(
                 columns.get("label", "label"), columns.get("features"), columns.get("ignore", ())
             )
+            if declared := [name for name in described.categories if name in (features or ())]:
+                raise refusal(dict.fromkeys(declared, "categories"), f"{path}: ")
             columns |= {"qid": described.qid, "label": label, "features": features}
             columns["document_id"] = described.document_id
         ids = (columns.get("qid", "qid"), columns["document_id"] or "document_id")
@@ -189,7 +192,9 @@ class TableBatches:
                 if table.num_rows == 0:
                     continue
                 try:
-                    yield self._batch(read_table(table, **columns, optional=optional))
+                    yield self._batch(
+                        read_table(table, **columns, categories=None, optional=optional)
+                    )
                 except AdvisedError as error:
                     raise error.at(str(path)) from None
                 except ValueError as error:

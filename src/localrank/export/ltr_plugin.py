@@ -214,8 +214,8 @@ Search, and let the model rank the best 100 documents:
 
 **Features that are queries**, without a set of your own: replace the `template` of a feature in
 featureset.json with your query, such as `{{"match": {{"title": "{{{{keywords}}}}"}}}}`, name
-`keywords` in its `params`, and give the value in `params` of the search. Keep the names and their order. The values must be
-computed as in training: log them with the same feature set.
+`keywords` in its `params`, and give the value in `params` of the search. Keep the names and their
+order. The values must be computed as in training: log them with the same feature set.
 
 **Negative values**: Lucene refuses queries with negative scores, and therefore negative feature
 values. Add a constant to such a feature before training and in the index.

@@ -14,6 +14,7 @@ from localrank.data import RankingDataset
 from localrank.export._routed_models import scores_of
 from localrank.export.writing import feature_names, read_files, target
 from localrank.formulas import Routed
+from localrank.rankers._inputs import admitted_to
 
 if TYPE_CHECKING:
     from localrank.rankers import Ranker
@@ -167,7 +168,7 @@ def verify(
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
-    named = dataset.replaced(feature_names=feature_names(ranker))
+    named = admitted_to(ranker, dataset, None).replaced(feature_names=feature_names(ranker))
     # A score that is not a number is reported with its document, below.
     with np.errstate(over="ignore", invalid="ignore"):
         exported = scores_of(target(to), read_files(folder), named, router)

@@ -18,6 +18,7 @@ from localrank.data import RankingDataset
 from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
+from localrank.rankers._categories import as_seen
 
 if TYPE_CHECKING:
     from localrank.rankers.base import Ranker
@@ -104,20 +105,20 @@ def check_same_base(name: str, trained: ColumnRecord | None, dataset: RankingDat
 def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
     """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
     check_is_fitted(ranker, "n_features_in_")
-    dataset = as_dataset(X, None, qid)
-    check_same(ranker, dataset)
-    return dataset
+    return checked_same(ranker, as_dataset(X, None, qid))
 
 
-def check_same(ranker: Ranker, dataset: RankingDataset) -> None:
-    """Refuse data that the fitted ranker cannot score."""
+def checked_same(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
+    """Data as the fitted ranker sees it. Refuses data that it cannot score."""
     door = ranker._door
+    dataset = as_seen(ranker, dataset, getattr(ranker, "categories_", None), door.feature_names)
     name = type(ranker).__name__
     check_same_features(name, ranker.n_features_in_, door.feature_names, dataset)
     check_same_base(name, getattr(ranker, "column_record_", None), dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)
+    return dataset
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from localrank.explanation import LocalExplanation
 from localrank.rankers import Ranker
 from localrank.rankers._contributions import Contributions
 from localrank.rankers._explanation import Explanation
+from localrank.rankers._inputs import admitted_to
 from localrank.serving._messages import (
     Contribution,
     DocumentContributions,
@@ -48,6 +49,7 @@ def reasons(
     >>> [group.weight for group in reasons(ranker, dataset.select([7]))[0].groups][0]
     1.0
     """
+    dataset = admitted_to(ranker, dataset, None)
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None:
         dataset = dataset.replaced(feature_names=tuple(names.tolist()))
