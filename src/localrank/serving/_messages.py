@@ -65,7 +65,11 @@ class TextQuery(Struct, forbid_unknown_fields=True):
     """The words of a query, for a model that was trained with `localrank train --extractor`."""
 
     query: Annotated[
-        str, Meta(description="The words. All requests with the same words go to one model.")
+        str,
+        Meta(
+            description="The words, at most 1,000 unless the service sets another limit. All "
+            "requests with the same words go to one model."
+        ),
     ]
     documents: Annotated[
         Annotated[list[dict[str, str | int | float | None]], Meta(min_length=1)] | None,
@@ -258,7 +262,7 @@ REFUSALS = {
     "404": "There is no such model.",
     "406": "Explanations come as JSON only.",
     "408": "The body did not arrive in time.",
-    "413": "The body is too large, or holds too many documents or lists.",
+    "413": "The body is too large, or holds too many documents, lists or words of a query.",
     "415": "The body is in a format that the service does not take.",
     "422": "The body or a parameter is wrong. The message says where.",
     "503": "The model is not ready, or too many requests wait.",

@@ -9,9 +9,11 @@ first.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -179,6 +181,10 @@ def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
         # The first decoder may have stopped before the place where the JSON is broken.
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, len(asked.documents or []))
+    most = settings.max_query_words
+    # Counted without taking the query apart, and no further than needed.
+    if sum(1 for _ in islice(re.finditer(r"\w+", asked.query), most + 1)) > most:
+        raise Refused(413, f"A query may have at most {most:,} words. Got more.")
 
     def lists(model: Loaded) -> Lists:
         if model.texts is None:
@@ -457,7 +463,7 @@ class ArrowTable:
 
 def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
     """Read the table of a request. Raises `Refused` with the reason if it is wrong."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     if not body.endswith(STREAM_END):
         raise Refused(400, "The body is not an Arrow stream, or is cut off: it lacks the end mark.")
     try:
@@ -502,7 +508,7 @@ def _is_text(kind: Any) -> bool:
 
 def write_arrow(rankings: list[Ranking]) -> bytes:
     """Rankings as the bytes of a stream."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     places = [place for ranking in rankings for place in ranking.ranking]
     columns: dict[str, Any] = {
         QUERY: _of_one_type(
@@ -535,7 +541,8 @@ def _present_ids(column: Any) -> list[Id]:
     return list(column.to_pylist())
 
 
-def _arrow() -> tuple[Any, Any]:
+def arrow() -> tuple[Any, Any]:
+    """The modules that read and write Arrow. Raises `Refused` if they are not installed."""
     try:
         import pyarrow
         from pyarrow import ipc
