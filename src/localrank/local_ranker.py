@@ -34,7 +34,7 @@ from localrank.persistence import rank_example
 from localrank.rankers import Ranker
 from localrank.rankers._contribution_tables import N_MORE, centred_rows
 from localrank.rankers._explaining import contribution_rows, filled_formula
-from localrank.rankers._inputs import check_same
+from localrank.rankers._inputs import admitted_dataset
 from localrank.rankers._training import forget, remember, remember_sample
 from localrank.rankers.base import HeldOut, Needs, Weights, lists_of
 from localrank.representations.base import Representation
@@ -271,7 +271,7 @@ class LocalRanker(Ranker):
         True
         """
         check_is_fitted(self, "models_")
-        check_same(self, dataset)
+        dataset = admitted_dataset(self, dataset)
         if not np.array_equal(self.training_query_ids_, dataset.query_ids):
             raise ValueError(
                 "'dataset' must hold the queries that the ranker was fitted on, in the same order. "
@@ -366,7 +366,7 @@ class LocalRanker(Ranker):
                 f"are {first}{', ...' if dataset.n_queries > 3 else ''}"
             )
         documents = dataset.select(position)
-        check_same(self, documents)
+        documents = admitted_dataset(self, documents)
         document_ids = documents.document_ids
         if document_ids is None:
             rows = slice(*dataset.offsets[position[0] :][:2])

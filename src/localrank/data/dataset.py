@@ -14,6 +14,7 @@ from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._kernels.sorting import argsort_descending
 from localrank.data._checks import (
     as_matrix,
+    check_index,
     checked_features,
     checked_ids,
     checked_names,
@@ -184,7 +185,8 @@ class RankingDataset:
         Parameters
         ----------
         X : array, scipy sparse matrix, or DataFrame (pandas, polars, pyarrow, ...)
-            Of shape (n_documents, n_features). A DataFrame's columns name the features.
+            Of shape (n_documents, n_features). A DataFrame's columns name the features. The
+            Series of pandas beside a DataFrame must have its index, in the same order.
         y : array-like of shape (n_documents,), optional
             Relevance labels.
         qid : array-like of shape (n_documents,)
@@ -204,6 +206,7 @@ class RankingDataset:
         """
         if qid is None:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
+        check_index(X, y=y, qid=qid, document_ids=document_ids)
         library = library_of(X)
         X, column_names = as_matrix(X)
         names = column_names if feature_names is None else feature_names

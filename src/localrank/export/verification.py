@@ -14,6 +14,7 @@ from localrank.data import RankingDataset
 from localrank.export._routed_models import scores_of
 from localrank.export.writing import feature_names, read_files, target
 from localrank.formulas import Routed
+from localrank.rankers._inputs import admitted_to
 
 if TYPE_CHECKING:
     from localrank.rankers import Ranker
@@ -164,6 +165,7 @@ def verify(
     ...     verify(ranker, "lightgbm", folder, dataset).same_order
     True
     """
+    dataset = admitted_to(ranker, dataset, None)
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None

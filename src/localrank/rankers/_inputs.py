@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import parts_of
-from localrank.data import RankingDataset
+from localrank.data import ColumnWarning, RankingDataset
+from localrank.data._errors import warn
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
 
@@ -60,50 +62,77 @@ def _missing_query_ids() -> BaseException:
     return ValueError(text)
 
 
-def check_same_features(
+def same_features(
     name: str, n_trained: int, trained: tuple[str, ...] | None, dataset: RankingDataset
-) -> None:
-    """Refuse a dataset whose features differ in number or name from the training data's."""
+) -> RankingDataset:
+    """The dataset with its features in the order of the training data's, by their names.
+
+    Refuses a dataset whose features differ in number or name. Warns if the training data's
+    features have names and those of the dataset do not.
+    """
     given = dataset.feature_names
     if trained is not None and given is not None and trained != given:
-        missing = [feature for feature in trained if feature not in given]
-        surplus = [feature for feature in given if feature not in trained]
-        if missing or surplus:
-            differences = [
-                f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
-                for kind, names in (("without", missing), ("with a new", surplus))
-                if names
-            ]
-            raise ValueError(
-                f"{name} was fitted on other features. The dataset comes "
-                f"{' and '.join(differences)}."
-            )
-        column = next(i for i in range(n_trained) if trained[i] != given[i])
-        raise ValueError(
-            f"Feature {column + 1} was {trained[column]!r} when {name} was fitted. In the dataset "
-            f"it is {given[column]!r}: put the features into the same order."
-        )
+        return _in_trained_order(name, trained, given, dataset)
     if dataset.n_features != n_trained:
         raise ValueError(
             f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
         )
+    # A frame that was made of an array has numbers for names.
+    if trained is not None and given is None and trained[0] != "0":
+        first = ", ".join(trained[:3]) + (", ..." if n_trained > 3 else "")
+        warn(
+            ColumnWarning(
+                f"{name} was fitted on features with names ({first}), and these have none: they "
+                f"are taken in that order.",
+                "Pass a DataFrame, or a dataset with feature_names.",
+                "A table has the names.",
+            )
+        )
+    return dataset
+
+
+def _in_trained_order(
+    name: str, trained: tuple[str, ...], given: tuple[str, ...], dataset: RankingDataset
+) -> RankingDataset:
+    place = {feature: column for column, feature in enumerate(given)}
+    missing = [feature for feature in trained if feature not in place]
+    surplus = [feature for feature in given if feature not in set(trained)]
+    if missing or surplus:
+        differences = [
+            f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
+            for kind, names in (("without", missing), ("with a new", surplus))
+            if names
+        ]
+        raise ValueError(
+            f"{name} was fitted on other features. The dataset comes {' and '.join(differences)}."
+        )
+    columns = np.array([place[feature] for feature in trained])
+    return dataset.derived(partial(_rearranged, columns=columns, names=trained))
+
+
+def _rearranged(
+    dataset: RankingDataset, columns: Integers, names: tuple[str, ...]
+) -> RankingDataset:
+    features = dataset.features.take(columns, axis=1)
+    return dataset.replaced(features=features, feature_names=names)
 
 
 def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
     """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
     check_is_fitted(ranker, "n_features_in_")
-    dataset = as_dataset(X, None, qid)
-    check_same(ranker, dataset)
-    return dataset
+    return admitted_dataset(ranker, as_dataset(X, None, qid))
 
 
-def check_same(ranker: Ranker, dataset: RankingDataset) -> None:
-    """Refuse data that the fitted ranker cannot score."""
+def admitted_dataset(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
+    """A dataset that the fitted ranker can score: its features in the ranker's order."""
     door = ranker._door
-    check_same_features(type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset)
+    dataset = same_features(
+        type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset
+    )
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)
+    return dataset
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from localrank._base.rules import (
     texts,
 )
 from localrank.data import RankingDataset
+from localrank.data._checks import check_index
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data.sampling import SampleWarning
@@ -32,10 +33,10 @@ from localrank.rankers._inputs import (
     all_sampled,
     as_dataset,
     check_missing,
-    check_same_features,
     checked_weights,
     has_two_labels,
     held_out_queries,
+    same_features,
 )
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def admitted(
     if not graded.any():
         raise ValueError("There is nothing to learn: no query has two different labels.")
     check_missing(ranker, dataset)
+    check_index(X, sample_weight=sample_weight)
     weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
     largest = weights
     if document_weights is not None:
@@ -93,7 +95,7 @@ def admitted(
         raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
-        check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_missing(ranker, held_out)
     return dataset, weights, held_out
 

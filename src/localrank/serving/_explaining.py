@@ -11,6 +11,7 @@ from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
 from localrank.rankers._aggregated import Aggregated
+from localrank.rankers._inputs import admitted_dataset
 from localrank.serving._messages import (
     Contribution,
     DocumentContributions,
@@ -48,6 +49,7 @@ def reasons(
     >>> [group.weight for group in reasons(ranker, dataset.select([7]))[0].groups][0]
     1.0
     """
+    dataset = admitted_dataset(ranker, dataset)
     if isinstance(ranker, LocalRanker):
         result = [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
     elif isinstance(ranker, Aggregated):
@@ -62,9 +64,6 @@ def reasons(
 def _add_contributions(
     result: list[Reasons], ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers]
 ) -> None:
-    names = getattr(ranker, "feature_names_in_", None)
-    if names is not None:
-        dataset = dataset.replaced(feature_names=tuple(names.tolist()))
     try:
         explained = ranker.contributions(dataset).centred()
     except ValueError as error:

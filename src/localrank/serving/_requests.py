@@ -238,7 +238,7 @@ def lists_of_documents(lists: Sequence[DocumentList], ranker: Ranker) -> Lists:
             raise Refused(refused.status, where + refused.message) from None
     sizes = [len(matrix) for matrix in matrices]
     return Lists(
-        as_dataset(np.concatenate(matrices) if several else matrices[0], sizes),
+        as_dataset(np.concatenate(matrices) if several else matrices[0], sizes, ranker),
         [each.query for each in lists],
         [
             [
@@ -250,12 +250,14 @@ def lists_of_documents(lists: Sequence[DocumentList], ranker: Ranker) -> Lists:
     )
 
 
-def as_dataset(features: Floats, sizes: Sequence[int]) -> RankingDataset:
-    """A dataset of the rows of lists that follow one another."""
+def as_dataset(features: Floats, sizes: Sequence[int], ranker: Ranker) -> RankingDataset:
+    """A dataset of the rows of lists that follow one another, columns in the ranker's order."""
+    queries = np.repeat(np.arange(len(sizes)), sizes)
     try:
-        return RankingDataset.from_arrays(features, qid=np.repeat(np.arange(len(sizes)), sizes))
+        dataset = RankingDataset.from_arrays(features, qid=queries)
     except ValueError as error:
         raise Refused(422, str(error)) from None
+    return dataset.replaced(feature_names=ranker._door.feature_names)
 
 
 def columns_of(given: list[str], names: Any) -> list[int]:
@@ -370,7 +372,7 @@ class ArrowTable:
         bounds = np.cumsum([0, *sizes]).tolist()
         ids = None if self.ids is None else _present_ids(self.ids)
         return Lists(
-            as_dataset(matrix, sizes),
+            as_dataset(matrix, sizes, ranker),
             queries,
             [
                 list(range(size)) if ids is None else ids[begin : begin + size]
