@@ -65,7 +65,7 @@ def train(
         parse_measures,
         read_data,
     )
-    from localrank.cli._tables import cost, print_json, print_table, say
+    from localrank.cli._tables import cost, print_json, print_table, say, shortened
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
     from localrank.persistence import kept_models, read_manifest
@@ -86,8 +86,10 @@ def train(
         maker = load_extractor(extractor)
         parts = {part: made_by(maker, dataset, extractor) for part, dataset in parts.items()}
         train_data = parts["training"]
+    names = f": {shortened(train_data.feature_names)}" if train_data.feature_names else ""
     say(
-        f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
+        f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} "
+        f"documents, {train_data.n_features:,} features{names}"
     )
     start = time.perf_counter()
     with kept_models(keep):

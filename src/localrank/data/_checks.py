@@ -115,11 +115,11 @@ def check_index(X: Any, **columns: Any) -> None:
     Only pandas, and what follows it, has an index. Rows are taken by position, so a Series that
     was sorted, shuffled or renumbered without its frame would give rows the values of others.
     """
-    index = getattr(X, "index", None)
+    index: Any = getattr(X, "index", None)
     if not hasattr(index, "equals"):
         return
     for name, values in columns.items():
-        other = getattr(values, "index", None)
+        other: Any = getattr(values, "index", None)
         if not hasattr(other, "equals") or index.equals(other):
             continue
         pairs = enumerate(zip(index.tolist(), other.tolist(), strict=False))
@@ -332,6 +332,9 @@ def _as_float(values: Array, name: str) -> Floats:
     shape = values.shape
     if values.dtype == object:
         values = np.array([np.nan if is_missing(v) else v for v in values.ravel().tolist()])
+    if values.dtype.kind in "UST":
+        # numpy would read 1_000 and digits of all scripts.
+        raise ValueError(f"{name} must be numbers. Got the text {values.ravel()[0]!r} instead.")
     try:
         return values.astype(np.float64).reshape(shape)
     except (TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ import sys
 import warnings
 
 
-class _Advised:
+class _Advised(Exception):  # noqa: N818, as it is the base of warnings too
     """A fault of the data with its remedy, in two forms."""
 
     def __init__(self, fault: str, in_python: str, on_command_line: str) -> None:
@@ -14,7 +14,7 @@ class _Advised:
         self.on_command_line = f"{fault} {on_command_line}".strip()
 
     def __str__(self) -> str:
-        fault, in_python, _ = self.args  # type: ignore[attr-defined]
+        fault, in_python, _ = self.args
         return f"{fault} {in_python}".strip()
 
 
@@ -68,7 +68,8 @@ class ColumnWarning(_Advised, UserWarning):
     >>> caught[0].category is ColumnWarning
     True
     >>> print(caught[0].message)
-    Column 'row' counts up with the rows. If it is no feature, leave it out with ignore=['row'].
+    Column 'row' counts up with the rows. If it is no feature, leave it out with ignore=['row'];
+    otherwise name all features with features=[...].
     """
 
 

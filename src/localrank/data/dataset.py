@@ -22,6 +22,7 @@ from localrank.data._checks import (
     checked_relevance,
     first_repeated,
 )
+from localrank.data._column_names import check_named
 from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
@@ -210,6 +211,8 @@ class RankingDataset:
         library = library_of(X)
         X, column_names = as_matrix(X)
         names = column_names if feature_names is None else feature_names
+        if names is column_names and names is not None:
+            check_named(names, in_frame=True)
         features = checked_features(X, names)
         n_documents, n_features = features.shape
         ids = checked_ids(qid, n_documents, "qid", "row of X")
@@ -603,7 +606,7 @@ class RankingDataset:
 
         The columns are `qid`, `label` and `document_id`, as far as the dataset has them, then one
         for each feature: by its name, or as `feature_1`, `feature_2`, ...
-        `read_table(frame, document_id="document_id")` makes the same dataset of it.
+        `read_table(frame)` makes the same dataset of it.
 
         Parameters
         ----------

@@ -17,6 +17,7 @@ from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 from localrank.data._atomic import atomic_write
 from localrank.data._compression import compressed
 from localrank.data._letor_reader import LetorReader
+from localrank.data._no_features import warn_of_suspects
 from localrank.data.dataset import RankingDataset
 
 _BLOCK = 1 << 20
@@ -96,7 +97,9 @@ def read_letor(
     reader = LetorReader(paths, n_features, np.dtype(dtype), zero_based)
     for path in paths:
         reader.read(path)
-    return reader.dataset()
+    dataset = reader.dataset()
+    warn_of_suspects(dataset, "letor", f"{paths[0]}: ")
+    return dataset
 
 
 def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:

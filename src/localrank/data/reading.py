@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from localrank._base.names import unknown
 from localrank.data import formats
-from localrank.data._errors import AdvisedError
+from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
 from localrank.registry import declared
 
@@ -51,10 +52,9 @@ def read(
         Called with each line about what was left out, such as documents without judgments.
     **options
         Arguments of the function that reads the format. LETOR text: `n_features`, `dtype` and
-        `zero_based` of `read_letor`. Tables: all arguments of `read_table`; document ids are in
-        the column `document_id`, if there is one. Partitions: `qid`, `label`, `document_id`,
-        `features` and `ignore`. Feature logs: all arguments of `read_feature_log`. An option of
-        another format is an error.
+        `zero_based` of `read_letor`. Tables: all arguments of `read_table`. Partitions: `qid`,
+        `label`, `document_id`, `features` and `ignore`. Feature logs: all arguments of
+        `read_feature_log`. An option of another format is an error.
 
     Examples
     --------
@@ -74,7 +74,11 @@ def read(
     check_options(form, paths[0], options)
     n_features, names = (None, None) if like is None else _features_of(like)
     wanted = Wanted(format, labels, n_features, names, say or (lambda line: None))
-    dataset = form.read(paths, wanted, **options)
+    with warnings.catch_warnings():
+        if like is not None:
+            # It was read before, and what is no feature was mentioned then.
+            warnings.simplefilter("ignore", ColumnWarning)
+        dataset = form.read(paths, wanted, **options)
     if labels == "needed" and dataset.relevance is None:
         raise AdvisedError(
             f"{paths[0]} has no labels.",

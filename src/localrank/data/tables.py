@@ -12,14 +12,19 @@ import narwhals.stable.v1 as nw
 
 from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
+from localrank.data._cells import mentions_hexadecimals, no_number
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._column_names import check_named, names_in_file
 from localrank.data._columns import as_numbers
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
+from localrank.data._no_features import warn_of_suspects
 from localrank.data.dataset import RankingDataset
 
 Categories = Literal["ordinal"] | None
+# The column of document ids, unless a caller names another one.
+_IDS = "document_id"
 
 
 def read_table(
@@ -42,15 +47,19 @@ def read_table(
         A Parquet (`.parquet`), CSV (`.csv`, `.csv.gz`, `.tsv`) or Arrow (`.arrow`, `.feather`)
         file, which need the extra `localrank[tables]`, or a DataFrame of pandas, polars,
         pyarrow or any other library that narwhals knows. In a CSV file, an id that is empty, `NA`
-        or another common mark of a missing value is refused; in quotes it is text.
+        or another common mark of a missing value is refused; in quotes it is text. Numbers are
+        decimal, such as -0.5 and 1e5, also in quotes and with blanks around them. Features may
+        be true or false, which is 1 or 0; labels may not.
     qid : str, default="qid"
         The column of query ids.
     label : str or None, default="label"
         The column of relevance labels. None: the table has no labels.
     document_id : str or None, default=None
-        The column of document ids. None: the documents have no ids.
+        The column of document ids. None: the column `document_id`, if there is one; otherwise the
+        documents have no ids.
     features : sequence of str or None, default=None
-        The feature columns, which must hold numbers. None: every other column.
+        The feature columns, which must hold numbers. None: every other column; each must have a
+        name.
     ignore : sequence of str, default=()
         Columns to leave out: text, dates, ids.
     categories : "ordinal" or None, default=None
@@ -64,6 +73,13 @@ def read_table(
         are ignored. None: use `train.cd` if it lies beside `train.tsv`.
     optional : sequence of str, default=()
         Columns that the table may lack: of labels, of document ids, or to leave out.
+
+    Warns
+    -----
+    ColumnWarning
+        If a column is probably no feature, and `features` does not name it: whole numbers that
+        count up with the rows or are different in nearly every row, or values that order the
+        documents of at least 90 % of the queries exactly as the label does.
 
     Examples
     --------
@@ -92,7 +108,7 @@ def read_table(
                 f"The {name!r} argument of read_table must be a sequence of columns. "
                 f"Got the string {value!r} instead."
             )
-    source, described = "", None
+    source, described, by_name = "", None, features is not None
     if isinstance(table, str | PathLike):
         path, source = Path(table), f"{table}: "
         column_description = column_description or descriptions.beside(path)
@@ -100,7 +116,8 @@ def read_table(
             described = describe(path, Path(column_description))
             qid, document_id = described.qid, described.document_id
             label, features = described.chosen(label, features, ignore)
-        table = read_file(path, [qid, *([document_id] if document_id else [])], described)
+        texts = [name for name in (qid, document_id or _IDS) if name not in (features or ())]
+        table = read_file(path, texts, described)
     elif column_description is not None:
         raise ValueError(
             "The 'column_description' argument of read_table describes a file. "
@@ -110,11 +127,16 @@ def read_table(
     absent = set(optional) - set(frame.columns)
     label, document_id = (None if name in absent else name for name in (label, document_id))
     ignore = [name for name in ignore if name not in absent]
+    if document_id is None and _IDS not in (qid, label, *ignore, *(features or ())):
+        document_id = _IDS if _IDS in frame.columns else None
     if features is None:
         others = (qid, label, document_id, *ignore)
         features = [name for name in frame.columns if name not in others]
+        check_named(features, source)
     roles = {"qid": qid, "label": label, "document_id": document_id}
     _check_columns(frame, roles, features, ignore, source)
+    if source and is_text(path, described):
+        _check_cells(path, frame, features, label, described)
     numbers = as_numbers(
         frame,
         features,
@@ -128,9 +150,12 @@ def read_table(
             None if label is None else frame[label].to_native(),
             _ids(frame[qid], source),
             document_ids=None if document_id is None else _ids(frame[document_id], source),
+            feature_names=features,
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+    if not by_name:
+        warn_of_suspects(dataset, source=source)
     # A file was read with pyarrow, which its user may never have heard of.
     return dataset.replaced(frame_library=None) if source else dataset
 
@@ -163,6 +188,49 @@ def _check_columns(
         raise ValueError(
             f"{source}there are no feature columns: the table has only {', '.join(named)}."
         )
+
+
+def _check_cells(
+    path: Path,
+    frame: nw.DataFrame[Any],
+    features: Sequence[str],
+    label: str | None,
+    described: ColumnDescription | None,
+) -> None:
+    """Refuse labels that are no numbers, and hexadecimal numbers, which pyarrow reads as integers.
+
+    Features that are true or false are 1 or 0, as in a DataFrame.
+    """
+    from pyarrow import ArrowException, csv
+
+    wrong = []
+    if label is not None and not (frame[label].dtype.is_numeric() or frame[label].is_null().all()):
+        wrong = [label]
+    used = [name for name in (*features, label) if name is not None]
+    integers = [name for name in used if frame[name].dtype.is_integer()]
+    if integers and mentions_hexadecimals(path):
+        options = csv_options(path, dict.fromkeys(integers, "double"), described)
+        options["convert_options"].include_columns = integers
+        try:
+            csv.read_csv(path, **options)
+        except ArrowException:
+            wrong += integers
+    if wrong:
+        raise ValueError(false_number(path, frame.columns, wrong, described))
+
+
+def false_number(
+    path: Path, names: Sequence[str], columns: Sequence[str], described: ColumnDescription | None
+) -> str:
+    """The text of the error for the first cell of these columns that holds no number."""
+    has_header = described is None or described.has_header
+    return no_number(path, names, columns, delimiter=_delimiter(path), has_header=has_header)
+
+
+def is_text(path: Path, described: ColumnDescription | None) -> bool:
+    """Whether a table is text: by its name, or because it has a description."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return suffix in (".csv", ".tsv") or described is not None
 
 
 def describe(path: Path, description: Path) -> ColumnDescription:
@@ -240,18 +308,23 @@ def read_file(
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         if suffix == ".parquet":
-            return parquet.read_table(path)
+            return named(parquet.read_table(path))
         if suffix in (".arrow", ".feather"):
-            return feather.read_table(path)
-        if suffix in (".csv", ".tsv") or described:
+            return named(feather.read_table(path))
+        if is_text(path, described):
             types = dict.fromkeys(text_columns, pyarrow.string())
-            return csv.read_csv(path, **csv_options(path, types, described))
+            return named(csv.read_csv(path, **csv_options(path, types, described)))
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     raise ValueError(
         f"{path}: a table must end in .parquet, .csv, .tsv, .arrow or .feather. "
         f"For LETOR files use read_letor."
     )
+
+
+def named(table: Any) -> Any:
+    """The table of a file with a name for each column, also for those that have none there."""
+    return table.rename_columns(names_in_file(table.column_names))
 
 
 def csv_options(

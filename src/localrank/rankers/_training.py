@@ -27,6 +27,8 @@ from localrank.data import RankingDataset
 from localrank.data._checks import check_index
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
+from localrank.data._frames import library_of
+from localrank.data._no_features import warn_of_suspects
 from localrank.data.sampling import SampleWarning
 from localrank.rankers._inputs import (
     MAX_DOCUMENTS,
@@ -77,6 +79,8 @@ def admitted(
     """Check the arguments of `fit`: training queries, their weights, validation queries."""
     check_parameters(ranker)
     dataset = as_dataset(X, y, qid)
+    if library_of(X) is not None:
+        warn_of_suspects(dataset, "frame")
     name = type(ranker).__name__
     if dataset.n_features == 0:
         raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")

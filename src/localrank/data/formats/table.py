@@ -49,12 +49,9 @@ class TableFiles(Format):
         from localrank.data.concatenation import concatenate
         from localrank.data.tables import read_table
 
-        optional = [] if options.get("document_id") else ["document_id"]
-        if wanted.labels != "needed":
-            optional.append(options.get("label", "label"))
+        optional = [options.get("label", "label")] if wanted.labels != "needed" else []
         if wanted.labels == "ignored":
             options = without_labels(options)
-        options["document_id"] = options.get("document_id") or "document_id"
         return concatenate([read_table(path, **options, optional=optional) for path in paths])
 
     def batches(
