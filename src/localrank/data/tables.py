@@ -203,11 +203,10 @@ def _check_cells(
     """
     from pyarrow import ArrowException, csv
 
-    wrong = []
-    if label is not None and not (frame[label].dtype.is_numeric() or frame[label].is_null().all()):
+    wrong, types = [], frame.schema
+    if label is not None and not (types[label].is_numeric() or frame[label].is_null().all()):
         wrong = [label]
-    used = [name for name in (*features, label) if name is not None]
-    integers = [name for name in used if frame[name].dtype.is_integer()]
+    integers = [name for name in (*features, label) if name and types[name].is_integer()]
     if integers and mentions_hexadecimals(path):
         options = csv_options(path, dict.fromkeys(integers, "double"), described)
         options["convert_options"].include_columns = integers
