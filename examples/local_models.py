@@ -39,9 +39,5 @@ print(clairvoyant_bound(local, train, test, "ndcg@10", n_controls=3))
 
 # Why does the query that gains most get its ranking?
 query = test.query_ids[np.argmax(values["local"] - values["global"])]
-explanation = local.explain(test, query)
-print(f"\nquery {query} is served by group {np.argmax(explanation.weights) + 1}; most similar:")
-for neighbour, similarity, group in zip(
-    explanation.neighbours, explanation.similarities, explanation.neighbour_groups, strict=True
-):
-    print(f"  query {neighbour}, similarity {similarity:.2f}, group {group + 1}")
+print()
+print(local.explain(test, query))

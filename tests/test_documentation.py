@@ -156,7 +156,7 @@ def test_commands_have_the_options_they_are_shown_with(command):
     if "measures" in given:
         parse_measures(given["measures"])
     if "method" in given:
-        make_ranker(given["method"], given["setting"], None, 0)
+        make_ranker(given["method"] or "lambdamart", given["setting"], None, 0)
     elif "methods" in given and given["methods"] != "all":
         for method in given["methods"].split(","):
             settings = [

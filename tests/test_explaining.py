@@ -305,7 +305,7 @@ def test_a_preference_prints_at_most_ten_features_and_what_is_left():
     X, qid = rng.normal(size=(40, 15)), np.repeat([1, 2], 20)
     ids = [f"d{i}" for i in range(40)]
     dataset = RankingDataset.from_arrays(X, X[:, 0] > 0, qid, document_ids=ids)
-    told = RankSVM().fit(dataset).contributions(dataset).why(3, 7)
+    told = RankSVM().fit(dataset).contributions(dataset).why("d3", "d7")
     assert repr(told).startswith("Query 1: document d3 is")
     rows = rows_of(told)
     assert len(rows) == 11
@@ -328,8 +328,106 @@ def test_documents_of_different_queries_are_not_compared(queries):
     last = queries.n_documents - 1
     with pytest.raises(ValueError, match="Document 0 is in query 1, document .* in query 60"):
         contributions.why(0, last)
-    with pytest.raises(ValueError, match=f"positions from 0 to {last}. Got -1 instead"):
+    with pytest.raises(
+        ValueError, match=f"has no document -1.* Its {last + 1} .* are 0, 1, 2, .* positions in the"
+    ):
         contributions.why(-1, 0)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """Two queries that share a document, with ids that are numbers but not positions."""
+    X = np.array([[1.0, 0.0], [2.0, 3.0], [3.0, 1.0], [0.0, 1.0], [2.0, 2.0]])
+    return RankingDataset.from_arrays(
+        X, [0, 1, 2, 0, 1], ["tea", "tea", "tea", "rice", "rice"], document_ids=[4, 3, 2, 0, 4]
+    )
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_documents_with_ids_are_given_by_their_ids(kind, shop):
+    ranker = RankSVM().fit(shop)
+    contributions = ranker.contributions(shop)
+    scores = ranker.predict(shop)
+    told = contributions.why(kind(2), kind(3))
+    assert (told.query, told.above, told.below) == ("tea", 2, 3)
+    assert told.values.sum() == pytest.approx(scores[2] - scores[1])
+    assert sorted(told.features[0, :2]) == [1.0, 3.0]
+    # Only one query has both.
+    assert contributions.why(kind(4), kind(0)).query == "rice"
+    assert ranker.explain(shop, "tea").why(kind(4), kind(2)).scores == pytest.approx(scores[[0, 2]])
+
+
+def test_a_document_that_is_not_there_is_an_error_with_what_is_there(shop):
+    ranker = RankSVM().fit(shop)
+    contributions = ranker.contributions(shop)
+    with pytest.raises(ValueError, match="The data has no document 1. .* are 4, 3, 2, ...$"):
+        contributions.why(1, 2)
+    with pytest.raises(ValueError, match=r"Query tea has no document 0. .* 3 .* are 4, 3, 2\.$"):
+        contributions.why(2, 0, query="tea")
+    with pytest.raises(ValueError, match="no query 'teas'. Did you mean 'tea'?.* tea, rice.$"):
+        contributions.why(2, 3, query="teas")
+    with pytest.raises(ValueError, match="Document 2 is in query tea, document 0 in query rice"):
+        contributions.why(2, 0)
+
+
+def test_a_pair_of_several_queries_or_of_documents_alike_in_name_needs_more(shop):
+    twice = shop.replaced(document_ids=np.array(["a", "b", "b", "a", "b"]))
+    contributions = RankSVM().fit(shop).contributions(twice)
+    with pytest.raises(ValueError, match=r"2 queries have .* why\('a', 'b', query='tea'\)"):
+        contributions.why("a", "b")
+    with pytest.raises(ValueError, match="Query tea has 2 documents with the id b"):
+        contributions.why("a", "b", query="tea")
+    assert contributions.why("a", "b", query="rice").query == "rice"
+
+
+@pytest.mark.parametrize("name", sorted(RANKERS))
+def test_every_ranker_explains_a_query(name, trained, queries):
+    ranker, query = trained(name), queries.query_ids[5]
+    order = np.random.default_rng(2).permutation(queries.n_documents)
+    mixed = rearranged(queries, order)
+    told = ranker.explain(mixed, str(query))
+    positions = np.flatnonzero(queries.query_index[order] == 5)
+    assert told.query == query
+    assert_array_equal(told.document_ids, positions)
+    assert_array_equal(told.labels, queries.labels[order][positions])
+    assert_allclose(told.scores, ranker.predict(mixed)[positions], rtol=1e-12, atol=1e-12)
+    assert told.member_scores.shape == (len(positions), len(told.members))
+    assert (told.contributions is None) == (name in NOT_ADDITIVE)
+    assert f"{told.document_ids[told.scores.argmax()]} " in repr(told)
+    above, below = positions[np.argsort(-told.scores)[[0, -1]]]
+    if name in NOT_ADDITIVE:
+        assert told.no_contributions in " ".join(repr(told).split())
+        with pytest.raises(ValueError, match="no exact contributions"):
+            told.why(above, below)
+        return
+    assert_allclose(told.contributions.scores, told.scores, atol=1e-9 * np.abs(told.scores).max())
+    assert told.why(above, below).values.sum() == pytest.approx(np.ptp(told.scores))
+    assert "with the features that contribute most" in repr(told)
+    qid = queries.query_ids[queries.query_index[order]]
+    frame = pd.DataFrame(mixed.features[mixed.in_input_order(np.arange(len(order)))])
+    frame.columns = list(queries.feature_names)
+    again = ranker.explain(frame, query, qid=qid)
+    assert_array_equal(again.scores, told.scores)
+    with pytest.raises(ValueError, match="has no query 'x'"):
+        ranker.explain(mixed, "x")
+
+
+def test_a_ranker_that_merges_lists_tells_those_of_its_members(queries):
+    ensemble = Ensemble([RankSVM(), RankBoost(5), RankSVM(C=9.0)], aggregator=Borda()).fit(queries)
+    told = ensemble.explain(queries, queries.query_ids[2])
+    assert told.members == ("RankSVM", "RankBoost", "RankSVM")
+    rows = slice(*queries.offsets[2:4])
+    for member, scores in zip(ensemble.rankers_, told.member_scores.T, strict=True):
+        assert_array_equal(scores, member.predict(queries)[rows])
+    assert re.search("RankSVM 1 +RankBoost +RankSVM 2", repr(told))
+
+
+def test_other_features_cannot_be_explained(queries):
+    ranker = RankSVM().fit(queries)
+    renamed = queries.with_features(queries.features, [f"x{i}" for i in range(8)])
+    for call in (ranker.predict, ranker.contributions, lambda X: ranker.explain(X, 1)):
+        with pytest.raises(ValueError, match="was fitted on other features"):
+            call(renamed)
 
 
 # Ranked lists

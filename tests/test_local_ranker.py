@@ -360,9 +360,9 @@ def test_documents_without_ids_have_one_number_in_lists_and_explanations(typed):
 
 def test_an_unknown_query_cannot_be_explained(typed):
     train, test, _ = typed
-    with pytest.raises(ValueError, match="There is no query 'x'. The 30 queries of the data are"):
+    with pytest.raises(ValueError, match="The data has no query 'x'. Its 30 queries are 61, 62, "):
         by_components().fit(train).explain(test, "x")
-    with pytest.raises(ValueError, match="The 3 queries of the data are 61, 62, 63$"):
+    with pytest.raises(ValueError, match=r"Its 3 queries are 61, 62, 63\.$"):
         by_components().fit(train).explain(test.select(range(3)), "x")
 
 

@@ -371,6 +371,9 @@ def test_a_manifest_of_something_else_is_refused(tmp_path):
     wrong = [{**MANIFEST, name: 0.5} for name in MANIFEST]
     wrong += [{**MANIFEST, "parameters": {"C": 1}}, {**MANIFEST, "feature_names": [1]}]
     wrong += [{**MANIFEST, "training_data": {}}]
+    curve = {"ranker": "GBRT", "measure": "map", "rounds": [1], "values": [0.5]}
+    wrong += [{**MANIFEST, "curves": [curve | {key: [None]}]} for key in curve]
+    wrong += [{**MANIFEST, "curves": curves} for curves in (0.5, [1], [{}])]
     for manifest in (b"{}", b"[]", b"not json", *(json.dumps(m).encode() for m in wrong)):
         body = manifest + b"\n{}\n"
         digest = hashlib.sha256(MAGIC + b"2\n" + body).hexdigest().encode()

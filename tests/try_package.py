@@ -1,6 +1,7 @@
 """Install the built wheel into an empty environment, and use it as a newcomer would.
 
-Run by `make package`: first without extras, then the demo with those it needs.
+Run by `make package`: first without extras, then the demo and the README's blocks with those that
+they need.
 """
 
 import subprocess
@@ -8,6 +9,8 @@ import sys
 import tempfile
 import venv
 from pathlib import Path
+
+from test_installed import python_blocks, write_fold
 
 WITHOUT_EXTRAS = """
 import sys
@@ -47,6 +50,9 @@ def main(dist: Path) -> None:
         run(python, "-m", "pip", "install", "--quiet", f"{wheel.resolve()}[train]")
         run(command, "demo")
         assert (folder / "localrank-demo" / "index.html").stat().st_size > 100_000
+        print("The blocks of the README, with the same.", flush=True)
+        write_fold(folder)
+        run(python, "-c", python_blocks(Path("README.md")))
     print("The wheel installs, and its demo runs.")
 
 

@@ -27,13 +27,18 @@ from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
 from localrank.data._offsets import rows_of
 from localrank.data._parts import passes_with
-from localrank.explanation import Explanation
+from localrank.explanation import LocalExplanation
 from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Groups, a_grouping
 from localrank.persistence import rank_example
 from localrank.rankers import Ranker
 from localrank.rankers._contribution_tables import N_MORE, centred_rows
-from localrank.rankers._explaining import contribution_rows, filled_formula
+from localrank.rankers._explaining import (
+    contribution_rows,
+    documents_of,
+    facts_of,
+    filled_formula,
+)
 from localrank.rankers._inputs import admitted_dataset
 from localrank.rankers._training import forget, remember, remember_sample
 from localrank.rankers.base import HeldOut, Needs, Weights, lists_of
@@ -311,15 +316,17 @@ class LocalRanker(Ranker):
         if not selector.refuses:
             rank_example(self)
 
-    def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
-        """Explain one query's scores: its groups, its neighbours, and each model's ranking.
+    def explain(
+        self, X: Any, query: Any, *, qid: Any = None, n_neighbours: int = 5
+    ) -> LocalExplanation:
+        """Explain one query's scores: its groups, its neighbours, and what features contribute.
 
         Parameters
         ----------
-        dataset : RankingDataset
-            A dataset with the query.
+        X, qid
+            Data with the query, as for `predict`.
         query : id
-            The query's id, as in `dataset.query_ids`.
+            Id of the query. Ids are compared as texts: 7 is "7".
         n_neighbours : int, default=5
             Number of nearest training queries to show.
 
@@ -330,7 +337,7 @@ class LocalRanker(Ranker):
         >>> dataset, _ = make_queries(60)
         >>> ranker = local_rank(3).fit(dataset.select(range(50)))
         >>> explanation = ranker.explain(dataset, 55, n_neighbours=2)
-        >>> explanation
+        >>> print(str(explanation)[:270])
         Query 55 is served by group 2 of 3 groups.
         <BLANKLINE>
         Nearest training queries
@@ -339,53 +346,22 @@ class LocalRanker(Ranker):
          ─────────────────────────────────────────────────
          39         0.3666    0.6334      2             31
          26         0.2731    0.7269      2             31
-        <BLANKLINE>
-        First 10 of 58 documents, with their rank by each group's model
-        <BLANKLINE>
-         document  label   score  group 2  group 1  group 3
-         ──────────────────────────────────────────────────
-         2304          1   0.469        1        2       19
-         2282          2  0.4179        2        3       13
-         2299          2  0.3975        3        8        6
-         2302          2  0.2929        4        4       12
-         2310          0  0.2332        5       18       21
-         2288          1  0.2073        6        9        3
-         2261          1  0.2069        7       14        1
-         2277          3  0.2039        8       29        9
-         2291          0  0.1843        9        6        4
-         2309          0  0.1809       10        7       10
         >>> explanation.weights
         array([0., 1., 0.])
         """
-        check_is_fitted(self, "models_")
-        position = np.flatnonzero(dataset.query_ids == query)
-        if not position.size:
-            first = ", ".join(map(str, dataset.query_ids[:3]))
-            raise ValueError(
-                f"There is no query {query!r}. The {dataset.n_queries:,} queries of the data "
-                f"are {first}{', ...' if dataset.n_queries > 3 else ''}"
-            )
-        documents = dataset.select(position)
-        documents = admitted_dataset(self, documents)
-        document_ids = documents.document_ids
-        if document_ids is None:
-            rows = slice(*dataset.offsets[position[0] :][:2])
-            document_ids = dataset.in_query_order(np.arange(dataset.n_documents))[rows]
+        documents = documents_of(self, X, query, qid)
         selector = self.selector_
         described = selector.representation_.transform_rows(documents)
         distances = selector.representation_.distances(described, selector.descriptions_)[0]
         nearest = np.argsort(distances, kind="stable")[:n_neighbours]
-        return Explanation(
-            query=query,
+        return LocalExplanation(
+            **facts_of(self, documents),
             weights=selector.weights(documents, self.models_)[0],
             group_sizes=self.groups_.sizes,
             neighbours=self.training_query_ids_[nearest],
             neighbour_groups=self.groups_.home[nearest],
             distances=distances[nearest],
             similarities=selector.representation_.similarities(distances[nearest]),
-            document_ids=document_ids,
-            labels=documents.relevance,
-            scores=self.predict_rows(documents),
             group_scores=lists_of(self.models_, documents).T,
         )
 

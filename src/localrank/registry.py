@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
@@ -273,10 +274,14 @@ def setting_values(settings: Sequence[str]) -> dict[str, Any]:
 def setting_value(name: str, text: str) -> Any:
     """The value of a text: a Python or JSON literal, otherwise the text. Parts stay names.
 
+    Names with whole numbers are a dict, as in `monotone=bm25:1,price:-1`.
+
     Examples
     --------
     >>> setting_value("C", "0.1"), setting_value("gain", "linear"), setting_value("ranker", "none")
     (0.1, 'linear', None)
+    >>> setting_value("monotone", "bm25:1,price:-1"), setting_value("monotone", "0:1")
+    ({'bm25': 1, 'price': -1}, {0: 1})
     """
     words = {"true": True, "false": False, "none": None, "null": None}
     if text.lower() in words:
@@ -286,7 +291,11 @@ def setting_value(name: str, text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
-        return text
+        pass
+    pairs = [pair.strip().rpartition(":") for pair in text.split(",")]
+    if all(re.fullmatch(r"[-+]?\d+", number) and name for name, _, number in pairs):
+        return {int(name) if name.isdecimal() else name: int(number) for name, _, number in pairs}
+    return text
 
 
 def check_method(name: str) -> str:

@@ -104,7 +104,9 @@ def test_without_a_folder_to_write_to_models_rank_and_one_line_says_so(confined)
     done = confined("-W", "always", "-c", NO_TEMPORARY + RANK, "model.localrank")
     assert int(done.stdout) > 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "kernels" in line]
-    assert "for this process only. Set NUMBA_CACHE_DIR" in line
+    assert "for this process only, because these folders cannot be used" in line
+    assert "__pycache__: Permission denied" in line
+    assert "Set NUMBA_CACHE_DIR to a folder" in line
 
 
 def test_without_a_folder_to_write_to_commands_work_and_one_line_says_so(confined):
@@ -112,14 +114,14 @@ def test_without_a_folder_to_write_to_commands_work_and_one_line_says_so(confine
     assert ranked.returncode == 0, ranked.stderr
     assert ranked.stdout.split()[:3] == ["7", "Q0", "a"]
     (line,) = ranked.stderr.splitlines()
-    assert line.startswith("warning: No folder for compiled kernels can be written to")
+    assert line.startswith("warning: Compiled kernels are kept for this process only")
     listed = confined("-c", NO_TEMPORARY + COMMAND, "methods")
     assert (listed.returncode, listed.stderr) == (0, "")
 
 
 def test_a_temporary_folder_is_the_last_choice(confined):
     with tempfile.TemporaryDirectory() as temporary:
-        Path(temporary).chmod(0o777)
+        Path(temporary).chmod(0o1777)
         first = confined("-c", RANK, "model.localrank", TMPDIR=temporary)
         second = confined("-c", RANK, "model.localrank", TMPDIR=temporary)
         (folder,) = Path(temporary).iterdir()
@@ -130,7 +132,7 @@ def test_a_temporary_folder_is_the_last_choice(confined):
 
 def test_a_temporary_folder_of_everybody_is_not_used(confined):
     with tempfile.TemporaryDirectory() as temporary:
-        Path(temporary).chmod(0o777)
+        Path(temporary).chmod(0o1777)
         confined("-c", RANK, "model.localrank", TMPDIR=temporary)
         (folder,) = Path(temporary).iterdir()
         folder.chmod(0o777)
@@ -141,7 +143,7 @@ def test_a_temporary_folder_of_everybody_is_not_used(confined):
 
 def test_kernels_of_the_installed_package_are_read_where_they_cannot_be_written(confined):
     with tempfile.TemporaryDirectory() as chosen:
-        Path(chosen).chmod(0o777)
+        Path(chosen).chmod(0o755)
         confined("-c", RANK, "model.localrank", NUMBA_CACHE_DIR=chosen)
         Path(chosen, "localrank").chmod(0o555)
         done = confined("-c", RANK, "model.localrank", NUMBA_CACHE_DIR=chosen)

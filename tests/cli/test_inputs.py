@@ -1,6 +1,7 @@
 """What every command that reads data understands: columns of tables, neighbours' files, pipes."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -142,3 +143,52 @@ def test_documents_come_from_standard_input(tmp_path):
         text = (tmp_path / "data.txt").read_bytes()
         outputs.append(subprocess.run(command, input=text, capture_output=True, check=True).stdout)
     assert outputs[0] == outputs[1] != b""
+
+
+@pytest.fixture(scope="module")
+def counted_from_0(tmp_path_factory):
+    """A LETOR file with ids from 0, and the model that the command trains on it."""
+    folder = tmp_path_factory.mktemp("zero")
+    dataset, _ = make_queries(40, n_documents=(5, 9), n_features=4, n_types=3, random_state=0)
+    write_letor(dataset.with_features(dataset.features), folder / "one.txt")
+    text = (folder / "one.txt").read_text()
+    for number in range(1, 5):
+        text = text.replace(f" {number}:", f" {number - 1}:")
+    (folder / "zero.txt").write_text(text)
+    return folder
+
+
+def test_the_base_of_feature_ids_is_said_once(run, counted_from_0, tmp_path):
+    data, model = counted_from_0 / "zero.txt", tmp_path / "model"
+    options = ["--method", "best-feature", "-o", model]
+    assert run("train", data, "--zero-based", *options)[0] == 0
+    assert run("rank", model, data, "-o", tmp_path / "a.txt")[0] == 0
+    assert run("rank", model, data, "--zero-based", "-o", tmp_path / "b.txt")[0] == 0
+    assert (tmp_path / "a.txt").read_text() == (tmp_path / "b.txt").read_text()
+    assert run("explain", model, data, "--query", 3)[0] == 0
+    code, out, _ = run("info", model)
+    assert code == 0
+    assert re.search(r"feature ids\s+from 0", out)
+
+    assert run("train", counted_from_0 / "one.txt", *options)[0] == 0
+    code, _, err = run("rank", model, data, "--zero-based")
+    assert code == 1
+    assert "feature ids of the training data begin at 1. Leave out --zero-based" in err
+
+
+def test_a_file_with_fewer_features_is_ranked_only_if_it_is_said(run, counted_from_0, tmp_path):
+    data, model, short = counted_from_0 / "one.txt", tmp_path / "model", tmp_path / "short.txt"
+    short.write_text(re.sub(r" 4:\S+", "", data.read_text()))
+    assert run("train", data, "--method", "best-feature", "-o", model)[0] == 0
+    refused = f"error: {short}: the largest feature id is 3, and the training data has 4 features."
+    exported = ["export", model, "--to", "sql", "-o", tmp_path / "sql", "--verify", short]
+    compared = ["compare", data, short, "--methods", "best-feature", "-o", tmp_path / "report"]
+    trained = ["train", data, "--valid", short, "--method", "best-feature", "-o", model]
+    for command in (["rank", model, short], exported, trained, compared):
+        code, _, err = run(*command)
+        assert code == 1
+        assert refused in err
+        assert "add --n-features 4." in err
+    code, _, err = run("rank", model, short, "--n-features", 4)
+    assert code == 0
+    assert "short.txt: the largest feature id is 3: features beyond it" in err

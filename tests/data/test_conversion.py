@@ -104,7 +104,7 @@ def test_no_query_is_divided_and_no_row_lost(rows, size, cuts, tmp_path_factory)
     for begin, end in pairwise(bounds):
         paths.append(folder / f"log-{begin:02d}.txt")
         paths[-1].write_text("".join(line(*row) for row in rows[begin:end]), encoding="utf-8")
-    n_partitions = convert(paths, folder / "out", partition_size=size)
+    n_partitions = convert(paths, folder / "out", partition_size=size, n_features=width)
     opened = assert_holds(folder / "out", rows, width)
     assert len(opened.partitions) == n_partitions
     largest = max(len(documents) for documents in by_query(rows).values())

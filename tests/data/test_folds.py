@@ -66,7 +66,9 @@ def test_one_split_is_one_fold(tmp_path):
 def test_parts_that_do_not_show_the_last_features_are_widened(tmp_path):
     for number, line in enumerate(("0 qid:1 1:1 5:1", "0 qid:2 1:1", "0 qid:3 2:1"), start=1):
         (tmp_path / f"S{number}.txt").write_text(line + "\n")
-    for fold in folds(tmp_path):
+    with pytest.warns(UserWarning, match=r"S2.txt: the largest feature id is 1, but 5 in S1.txt"):
+        made = folds(tmp_path)
+    for fold in made:
         assert {fold.train.n_features, fold.valid.n_features, fold.test.n_features} == {5}
     assert_array_equal(fold.train.features, [[0, 1, 0, 0, 0]])
 

@@ -406,7 +406,7 @@ def test_several_files_are_read_as_one(tmp_path):
     paths = [tmp_path / "a.txt", tmp_path / "b.txt.gz"]
     paths[0].write_bytes(b"0 qid:2 1:1\n")
     paths[1].write_bytes(gzip.compress(b"1 qid:1 1:2 2:3"))
-    dataset = read_letor(paths)
+    dataset = read_letor(paths, n_features=2)
     assert_array_equal(dataset.features, [[1, 0], [2, 3]])
     assert_array_equal(dataset.query_ids, [2, 1])
 

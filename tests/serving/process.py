@@ -66,7 +66,7 @@ class Service:
         return float(values[0]) if values else 0.0
 
     def workers(self) -> set[int]:
-        """The processes that answer, if there are several. Only on Linux."""
+        """The processes that answer. Only on Linux."""
         main = self.process.pid
         children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         return {
@@ -76,9 +76,11 @@ class Service:
         }
 
     def memory(self) -> float:
-        """Resident, in MB. On Linux only."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+        """Resident in the processes that answer, in MB. On Linux only."""
+        statuses = (
+            Path(f"/proc/{pid}/status").read_text() for pid in self.workers() or [self.process.pid]
+        )
+        return sum(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024 for status in statuses)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import random
 import socket
 import struct
 import sys
+import time
 from contextlib import ExitStack, closing, suppress
 
 import numpy as np
@@ -283,16 +284,85 @@ def test_connections_without_a_request_keep_no_one_waiting_and_are_closed(servic
 
 
 def test_a_head_without_end_is_given_up(service):
-    endless = b"POST /v1/rank?top=" + b"9" * 1_000_000, head()[:-2] + b"X-More: more\r\n" * 100_000
+    endless = b"POST /v1/rank?top=" + b"9" * 1_000_000, head()[:-2] + b"X-More: " + b"m" * 1_000_000
     for content in endless:
         with connect(service) as connection, suppress(ConnectionError):
             connection.sendall(content)
             assert connection.recv(1) == b""
 
 
-def test_requests_in_one_go_are_answered_in_their_order(service):
-    bodies = [{"documents": GOOD["documents"] * n, "query": n} for n in range(1, 9)]
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads memory in /proc")
+@pytest.mark.parametrize("token", [TOKEN, "wrong"])
+@pytest.mark.parametrize(
+    "more", ["trailer: \r\n", "t:" + "x" * 10_000, "1;" + "x" * 1000 + "\r\nx\r\n", "1\r\nx\r\n"]
+)
+def test_what_surrounds_a_body_is_not_kept_and_not_taken_without_end(service, token, more):
+    """Trailers, one endless trailer, extensions of chunks, tiny chunks."""
+    start = head(Transfer_Encoding="chunked", Authorization=f"Bearer {token}")
+    if more.startswith("t"):
+        start += b"0\r\n"
+    before = service.memory()
+    content = start + more.encode() * (30_000_000 // len(more))
+    with connect(service) as connection, pytest.raises(ConnectionError):
+        connection.sendall(content)
+    assert service.memory() < before + 30
+
+
+def test_a_few_trailers_are_ignored(service):
+    body = json.dumps(GOOD).encode()
+    content = head(Transfer_Encoding="chunked") + b"%x;a=b\r\n%b\r\n" % (len(body), body)
     with connect(service) as connection, connection.makefile("rb") as stream:
+        for _ in range(2):
+            connection.sendall(content + b"0\r\nDigest: x\r\nAuthorization: Bearer y\r\n\r\n")
+            assert answer(stream)[0] == 200
+
+
+def test_a_head_of_very_many_headers_is_refused(service):
+    many = [f"x-{number}: 1" for number in range(101)]
+    content = "\r\n".join(["GET /healthz HTTP/1.1", *many, "", ""]).encode()
+    assert ask(service, content)[0] == 400
+
+
+@pytest.mark.slow
+def test_a_body_that_goes_on_after_its_answer_is_given_up(service):
+    with connect(service) as connection, connection.makefile("rb") as stream:
+        connection.sendall(head(Content_Length=10**6, Authorization=""))
+        assert answer(stream)[0] == 401
+        end = time.monotonic() + PATIENCE
+        with suppress(ConnectionError):
+            while time.monotonic() < end:
+                connection.sendall(b"x")
+                time.sleep(0.2)
+    assert time.monotonic() < end
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads memory in /proc")
+@pytest.mark.parametrize("path", ["/healthz", "/"])
+def test_requests_whose_answers_nobody_reads_keep_no_one_waiting(service, path):
+    """They stay in the client's buffers: the service reads no more than it answers."""
+    content = f"GET {path} HTTP/1.1\r\n\r\n".encode() * 10_000
+    before, slowest = service.memory(), 0.0
+    with ExitStack() as open_connections:
+        greedy = [open_connections.enter_context(connect(service)) for _ in range(8)]
+        for connection in greedy:
+            connection.setblocking(False)
+        for _ in range(20):
+            for connection in greedy:
+                with suppress(BlockingIOError):
+                    while connection.send(content):
+                        pass
+            start = time.monotonic()
+            assert ask(service, head("/healthz", "GET"))[0] == 200
+            slowest = max(slowest, time.monotonic() - start)
+        assert service.memory() < before + 60
+    # Without a limit it takes tens of seconds, and a gigabyte.
+    assert slowest < 2
+
+
+def test_requests_in_one_go_are_answered_in_their_order(service):
+    bodies = [{"documents": GOOD["documents"] * n, "query": n} for n in range(1, 100)]
+    with connect(service) as connection, connection.makefile("rb") as stream:
+        # Their number needs more than one step of the parser.
         connection.sendall(b"".join(post(json.dumps(body).encode()) for body in bodies))
         for body in bodies:
             status, told = answer(stream)

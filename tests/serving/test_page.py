@@ -13,7 +13,7 @@ import pytest
 from browser import browser as browser
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers import RankSVM
+from localrank.rankers import LGMML, LambdaMART, RankSVM
 from localrank.recipes import best, local_rank
 from localrank.text import FeatureExtractor, TextRanker, load_example
 
@@ -285,6 +285,81 @@ def test_an_ensemble_tells_the_rank_by_each_member(page, rankers, query):
     assert page.locator(".served").count() == 0
 
 
+@pytest.mark.parametrize("model", ["local", "best"])
+def test_the_features_that_decide_are_shown_for_every_model(page, rankers, query, model):
+    rank(page, as_letor(query) if model == "local" else as_table(query, ","), model)
+    why = rankers[model].explain(query, 10).contributions
+    assert page.locator(".why th").all_inner_texts() == ids(page)
+    first = int(ids(page)[0][1:])
+    most = why.largest(1)[first, 0]
+    value, _, name = page.locator(".why .reason").first.inner_text().partition(" ")
+    assert float(value.replace("−", "-")) == pytest.approx(why.entries[first, most], rel=1e-2)
+    names = NAMES if model == "best" else [f"feature {column}" for column in range(1, 7)]
+    assert name == [*names, "all features together"][most]
+
+
+def test_a_model_without_contributions_says_why(visit, data, tmp_path):
+    LGMML(n_metrics=5).fit(data).save(tmp_path / "m.localrank")
+    with serving({"metric": tmp_path / "m.localrank"}) as address:
+        page = visit(address)
+        page.click("#example")
+        rank(page)
+        page.get_by_text("LGMML has no exact contributions of features").wait_for()
+        assert page.locator(".why").count() == 0
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e5])
+def test_the_example_shows_different_scores_whatever_the_units(visit, data, unit, tmp_path):
+    other = data.with_features(unit * (data.features + 3))
+    LambdaMART(30, min_leaf_documents=5).fit(other).save(tmp_path / "m.localrank")
+    with serving({"trees": tmp_path / "m.localrank"}) as address:
+        page = visit(address)
+        page.click("#example")
+        rank(page)
+        assert len(set(column(page, "Score"))) >= 6
+
+
+def test_the_example_of_a_model_that_takes_words_is_a_query_of_its_index(visit, text_address):
+    page = visit(text_address)
+    page.click("#example")
+    rank(page)
+    words = curl(page)[1]["query"]
+    assert words == page.input_value("#words") != ""
+    assert len(set(column(page, "Score"))) > 1
+
+
+@pytest.mark.parametrize("form", ["JSON", "CSV"])
+def test_documents_with_texts_are_ranked_by_words_and_shown_with_titles(
+    visit, text_address, text_model, form
+):
+    given = list(load_example().corpus)[:5]
+    if form == "JSON":
+        text = json.dumps(given)
+    else:
+        rows = [[document[key] for key in ("id", "title", "body")] for document in given]
+        quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows]
+        text = "\n".join(["id,title,body", *quoted])
+    page = visit(text_address)
+    page.fill("#text", text)
+    page.click("#rank")
+    page.get_by_text("type the words of a query").wait_for()
+    page.fill("#words", "cook rice")
+    rank(page)
+    ranked = text_model.rank("cook rice", given)
+    assert ids(page) == ranked.ids
+    titles = page.locator(".documents tbody .title").all_inner_texts()
+    assert titles == [given[index]["title"] for index in ranked.indices]
+
+
+def test_a_title_beside_features_is_shown_and_not_sent(page, query):
+    lines = as_table(query, ",").splitlines()
+    titled = [f"title,{lines[0]}", *(f"T{i},{line}" for i, line in enumerate(lines[1:]))]
+    rank(page, "\n".join(titled), "best")
+    titles = page.locator(".documents tbody .title").all_inner_texts()
+    assert titles == [name.replace("d", "T") for name in ids(page)]
+    assert "T0" not in page.locator("#curl").text_content()
+
+
 def test_without_explain_only_the_ranking_is_shown(page, query):
     page.uncheck("#explain")
     rank(page, as_letor(query), "local")
@@ -383,6 +458,7 @@ def test_the_example_fits_the_model(page, model):
     page.click("#example")
     rank(page)
     assert len(ids(page)) == 8
+    assert len(set(column(page, "Score"))) == 8
     if model == "best":
         assert page.input_value("#text").startswith('id,bm25,"page rank","the ""title"", in full"')
 
@@ -583,7 +659,7 @@ def test_all_is_done_by_keyboard(page):
 def test_names_and_live_regions_are_there_for_screen_readers(page):
     for role, name in {
         "combobox": "Model",
-        "textbox": "Documents with their features",
+        "textbox": "Documents with their features or texts",
         "spinbutton": "Top",
         "checkbox": "Explain",
     }.items():

@@ -12,6 +12,7 @@ from uvicorn.supervisors.multiprocess import Process
 from localrank.serving import _uvicorn
 from localrank.serving._uvicorn import (
     HEAD_BYTES,
+    STEP,
     Connection,
     Workers,
     borrowed,
@@ -26,12 +27,21 @@ async def silent(scope, receive, send):
 
 
 class Transport(asyncio.Transport):
-    """Records whether it was closed."""
+    """Records whether it was closed, and whether it is read from."""
 
-    closed = False
+    closed = aborted = paused = False
 
     def close(self):
         self.closed = True
+
+    def abort(self):
+        self.closed = self.aborted = True
+
+    def pause_reading(self):
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
 
     def is_closing(self):
         return self.closed
@@ -99,3 +109,36 @@ def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog):
     assert f"HttpToolsProtocol of uvicorn {uvicorn.__version__} has no on_head" in caplog.text
     with pytest.raises(ValueError, match="Only one worker can run: .*Multithread .* has no run"):
         run_workers(uvicorn.Config(silent, log_config=None))
+
+
+def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
+    monkeypatch.setattr(_uvicorn, "UNREAD_SECONDS", 0.01)
+
+    async def check(reads):
+        connection, transport = connected()
+        connection.pause_writing()
+        if reads:
+            connection.resume_writing()
+        await asyncio.sleep(0.05)
+        assert transport.aborted != reads
+        connection.connection_lost(None)
+
+    asyncio.run(check(reads=True))
+    asyncio.run(check(reads=False))
+
+
+def test_no_more_is_read_and_parsed_than_is_answered():
+    async def check():
+        connection, transport = connected()
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n" * 100_000)
+        n_waiting = len(connection.pipeline)
+        assert 0 < n_waiting <= STEP / 18, "more requests were parsed than one step holds"
+        assert transport.paused
+        connection.data_received(b"GET / HTTP/1.1\r\n\r\n")
+        assert len(connection.pipeline) == n_waiting
+        connection.cycle.response_complete = True
+        connection.on_response_complete()
+        assert transport.paused, "on_response_complete reads on although requests wait"
+        connection.connection_lost(None)
+
+    asyncio.run(check())

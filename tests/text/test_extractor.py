@@ -354,3 +354,27 @@ def test_one_document_of_odd_characters_has_finite_features():
     table = extractor.features_of("שלום é 京 😀 \0", [{"text": text}, {"text": ""}])
     assert np.isfinite(table).all()
     assert table[:, extractor.feature_names.index("text.covered")].tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("ask", ["retrieve", "transform", "dataset", "features_of"])
+def test_a_query_of_too_many_different_words_is_refused(ask):
+    corpus = [{"id": "1", "text": "w0 w1 w2"}, {"id": "2", "text": "w3"}]
+    extractor = FeatureExtractor(features="all", max_query_words=3).fit(corpus)
+
+    def asked(query):
+        if ask == "features_of":
+            return extractor.features_of(query, corpus)
+        candidates = ({"1": ["1"]},) if ask == "transform" else ()
+        return getattr(extractor, ask)([query], *candidates)
+
+    asked("w0 w1 w2 w0 w1 w2")
+    with pytest.raises(ValueError, match=r"at most 3 different words. Got 4 instead, in 'w0 w1"):
+        asked("w0 w1 w2 w3")
+
+
+def test_a_query_has_at_most_a_thousand_words_unless_one_asks_for_more():
+    corpus = [{"id": "1", "text": "w0 w1 w2"}]
+    query = " ".join(f"w{number}" for number in range(1001))
+    with pytest.raises(ValueError, match="at most 1,000 different words. Got 1,001 instead"):
+        FeatureExtractor().fit(corpus).retrieve([query])
+    FeatureExtractor(max_query_words=1001).fit(corpus).retrieve([query])

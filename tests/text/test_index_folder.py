@@ -300,3 +300,12 @@ def test_a_file_says_of_how_many_documents_the_index_is(folder):
     manifest = read_manifest(folder / EXTRACTOR_FILE)
     assert manifest["training_data"]["n_documents"] == 120
     assert manifest["n_features"] == len(extractor_of().feature_names)
+
+
+def test_the_same_texts_make_the_same_files(tmp_path):
+    for name in ("one", "other"):
+        extractor_of().fit(random_corpus(3), folder=tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert len(files) > 10
+    for name in files:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()

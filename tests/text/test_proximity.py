@@ -57,3 +57,25 @@ def test_taken_and_appended_words_keep_their_order():
     other = joined([[7], [8, 9], []])
     both = appended_words(*taken, *other)
     assert [values.tolist() for values in both] == [[3, 7, 1, 2, 8, 9, 3], [0, 2, 6, 7]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_long_queries_and_documents_have_the_same_windows_and_pairs(seed):
+    rng = np.random.default_rng(seed)
+    # Many terms, many of them alike in their last bits, and pairs that occur again.
+    known = rng.permutation(2000)[:60]
+    query = [*rng.choice(known, 150), *known]
+    texts = [rng.choice(np.append(known, range(5000, 5030)), size).tolist() for size in (900, 60)]
+    expected = [[window_of_many(query, text), pairs(query, text)] for text in texts]
+    assert_allclose(measured(query, texts), expected)
+    assert expected[0][0] > 0
+
+
+def window_of_many(query, document):
+    """The naive window, from the latest place of each term at each end."""
+    widths = []
+    for end in range(len(document)):
+        latest = {word: at for at, word in enumerate(document[: end + 1]) if word in set(query)}
+        if latest.keys() == set(query):
+            widths.append(end - min(latest.values()) + 1)
+    return len(set(query)) / min(widths) if widths else 0.0

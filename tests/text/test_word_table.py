@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from localrank.text._word_table import (
     WordTable,
     encoded,
     entry_of,
+    hash_of,
     key_of,
     slot_of,
     split_words,
@@ -84,3 +87,82 @@ def test_words_of_equal_hash_and_beginning_are_told_apart_by_their_letters(word,
     slots = np.zeros((4, 2), np.uint64)
     slots[1] = key, entry_of(0, value)
     assert slot_of(text, 0, 9, value, np.uint64(key), slots, begins, letters) == slot
+
+
+def sip_hash(word, key, n_block, n_final):
+    """SipHash as its paper defines it, with whole numbers of Python."""
+    ones = 2**64 - 1
+
+    def rounds(v, n):
+        for _ in range(n):
+            for a, b, by, turned in ((0, 1, 13, 0), (2, 3, 16, 2), (2, 1, 17, 2), (0, 3, 21, 0)):
+                v[a] = (v[a] + v[b]) & ones
+                v[b] = (v[b] << by | v[b] >> 64 - by) & ones ^ v[a]
+                if b == 1:
+                    v[turned] = (v[turned] << 32 | v[turned] >> 32) & ones
+        return v
+
+    secrets = [int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")]
+    name = [
+        int.from_bytes(b"somepseudorandomlygeneratedbytes"[at : at + 8], "big")
+        for at in range(0, 32, 8)
+    ]
+    v = [secrets[place % 2] ^ name[place] for place in range(4)]
+    padded = word + bytes(7 - len(word) % 8) + bytes([len(word) % 256])
+    for at in range(0, len(padded), 8):
+        block = int.from_bytes(padded[at : at + 8], "little")
+        v[3] ^= block
+        v = rounds(v, n_block)
+        v[0] ^= block
+    v[2] ^= 255
+    v = rounds(v, n_final)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def test_the_slow_sip_hash_is_that_of_the_paper():
+    assert sip_hash(bytes(range(15)), bytes(range(16)), 2, 4) == 0xA129CA6149BE45E5
+
+
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 9, 15, 16, 17, 255, 256, 300])
+def test_words_are_hashed_with_secrets(size):
+    word, key = bytes(number * 7 % 256 for number in range(size)), bytes(range(100, 116))
+    text = np.frombuffer(b"." + word + b".", np.uint8)
+    secrets = np.frombuffer(key, np.uint64)
+    value = hash_of(text, 1, 1 + size, np.uint64(key_of(text, 1, 1 + size)), *secrets)
+    assert int(value) % 2**64 == sip_hash(word, key, 1, 3)
+
+
+def words_that_collide(n, n_bits):
+    """Words whose FNV-1a hash, a hash without secrets, ends in the same bits."""
+    letters = np.array(
+        [list(word) for word in itertools.product(b"abcdefghijklmnopqrst", repeat=4)]
+    )
+    values = np.full(len(letters), 14695981039346656037, np.uint64)
+    for column in letters.T.astype(np.uint64):
+        values = (values ^ column) * np.uint64(1099511628211)
+    values ^= values >> np.uint64(29)
+    chosen = letters[values % np.uint64(2**n_bits) == values[0] % np.uint64(2**n_bits)][:n]
+    assert len(chosen) == n
+    return [bytes(word.tolist()).decode() for word in chosen]
+
+
+def probes(table):
+    """How many slots are looked at to find each word."""
+    slots = np.flatnonzero(table._slots[:, 1])
+    numbers = (table._slots[slots, 1] & np.uint64(2**32 - 1)).astype(int) - 1
+    homes = (table._hashes[numbers] % np.uint64(len(table._slots))).astype(int)
+    return 1 + (slots - homes) % len(table._slots)
+
+
+def test_chosen_words_do_not_crowd_the_table():
+    table = WordTable.of(*encoded(words_that_collide(250, 9)))
+    # All in one slot, a search would look at 125 on average.
+    assert len(table._slots) == 512
+    assert probes(table).mean() < 5
+
+
+def test_each_table_has_secrets_of_its_own_and_the_same_numbers():
+    words = [f"word{number}" for number in range(300)]
+    one, other = WordTable.of(*encoded(words)), WordTable.of(*encoded(words))
+    assert not np.array_equal(one._hashes, other._hashes)
+    assert one.words() == other.words() == words

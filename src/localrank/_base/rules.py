@@ -259,6 +259,16 @@ def parts_of(component: Any) -> Iterator[Any]:
                 yield from parts_of(part)
 
 
+def fitted_parts(component: Any) -> Iterator[Any]:
+    """A fitted component, and all components among its fitted attributes, recursively."""
+    yield component
+    for name, value in vars(component).items():
+        if name.endswith("_"):
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if is_estimator(part):
+                    yield from fitted_parts(part)
+
+
 def rules(kind: type, attribute: str = "_parameters") -> Rules:
     """The rules that a class and its bases declare for parameters, or for `_fitted` attributes."""
     declared: dict[str, Rule] = {}

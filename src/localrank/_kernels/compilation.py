@@ -5,7 +5,8 @@ and kept in a file for later processes. Unlike numba's own cache this one
 
 - knows a kernel by the sources of all modules it is made of, not by its own file alone;
 - reads folders that it may not write to, as in a container whose image holds compiled kernels;
-- works where no folder can be written to: what is compiled then lasts as long as the process.
+- executes no file that another user could have put there (`trusted_folders`);
+- works where no folder can be used: what is compiled then lasts as long as the process.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import linecache
 import multiprocessing
 import os
 import re
-import secrets
-import stat
 import sys
 import tempfile
 import warnings
@@ -30,6 +29,7 @@ from typing import Any, TypeVar, overload
 import numba
 
 from localrank._kernels.numba_internals import keep_compiled, pause_garbage_collection
+from localrank._kernels.trusted_folders import UntrustedError, open_folder
 
 # A type checker knows numba in part only.
 _config: Any = numba.config
@@ -97,7 +97,7 @@ class _Files:
 
     def read(self, key: str) -> bytes | None:
         for folder in _folders_to_read():
-            content = _read(folder / self._file_name(key))
+            content = _read(folder, self._file_name(key))
             if content is not None:
                 return content
         _announce()
@@ -107,8 +107,8 @@ class _Files:
         folder = folder_to_write()
         if folder is not None:
             # What cannot be kept, on a full disk, is compiled again next time.
-            with suppress(OSError):
-                _write(folder / self._file_name(key), content)
+            with suppress(OSError, UntrustedError), open_folder(folder) as opened:
+                opened.write(self._file_name(key), sha256(content).digest() + content)
 
     def was_compiled(self) -> None:
         compiled_kernels.append(self._name)
@@ -153,25 +153,24 @@ def _folders_to_read() -> list[Path]:
     """Those up to the first that can be written to: an image may hold kernels, and be closed."""
     folders = list(_folders())
     last = folder_to_write()
-    n = len(folders) if last is None else folders.index(last) + 1
-    return list(filter(_is_trusted, folders[:n]))
+    return folders if last is None else folders[: folders.index(last) + 1]
 
 
 def _folders() -> Iterator[Path]:
     """Where compiled kernels may be, the first choice first."""
     if _config.CACHE_DIR:
-        yield Path(_config.CACHE_DIR, "localrank")
+        yield _chosen_folder()
     yield _PACKAGE / "__pycache__"
-    yield from _folders_of_user()
-
-
-def _folders_of_user() -> Iterator[Path]:
     home = _cache_of_user()
     if home.is_absolute():  # not so for a user without a home
         yield home
     temporary = _temporary_folder()
     if temporary is not None:
         yield temporary
+
+
+def _chosen_folder() -> Path:
+    return Path(_config.CACHE_DIR, "localrank").absolute()
 
 
 def _cache_of_user() -> Path:
@@ -191,73 +190,50 @@ def _temporary_folder() -> Path | None:
         return None
 
 
-def _is_trusted(folder: Path) -> bool:
-    """Whether files of a folder may be executed.
-
-    One that anybody could have made must be this user's, and no other user may write to it.
-    """
-    if folder not in _folders_of_user():
-        return True
-    try:
-        status = folder.stat()
-    except OSError:
-        return False
-    # On Windows both are folders of the user's profile.
-    return not hasattr(os, "getuid") or (
-        status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
-
-
 @cache
 def folder_to_write() -> Path | None:
-    """Where compiled kernels are kept: the first folder that can be written to, if there is one."""
-    return next(filter(_is_writable, _folders()), None)
+    """Where compiled kernels are kept: the first folder that can be used, if there is one."""
+    return next(filter(_is_usable, _folders()), None)
 
 
-def _is_writable(folder: Path) -> bool:
+def _is_usable(folder: Path) -> bool:
     try:
-        folder.mkdir(mode=0o700 if folder in _folders_of_user() else 0o777, parents=True)
-    except FileExistsError:
-        pass
-    except OSError:
+        with open_folder(folder, make=True) as opened:
+            opened.try_to_write()
+    except (OSError, UntrustedError) as error:
+        _refused[folder] = error
         return False
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return _is_trusted(folder)
-    except OSError:
-        return False
+    return True
 
 
-def _read(path: Path) -> bytes | None:
-    """The content of a file, None where it is not there or not whole."""
+def _read(folder: Path, name: str) -> bytes | None:
+    """The content of a file, None where it is absent, not to be trusted or not whole."""
     try:
-        data = path.read_bytes()
-    except OSError:
+        with open_folder(folder) as opened:
+            data = opened.read(name)
+    except FileNotFoundError:
+        return None
+    except (OSError, UntrustedError) as error:
+        _refused[folder] = error
         return None
     content = data[_DIGEST_SIZE:]
     return content if sha256(content).digest() == data[:_DIGEST_SIZE] else None
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole: other processes may read or write the same."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        temporary.write_bytes(sha256(content).digest() + content)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+# Folders that cannot be used, or hold a file that cannot, each with the reason.
+_refused: dict[Path, OSError | UntrustedError] = {}
 
 
 @cache
 def _announce() -> None:
     """Say, once in a process, that compiling begins, or that it will be done again."""
     folder = folder_to_write()
-    if folder in (None, _temporary_folder()):
+    if folder in (None, _temporary_folder()) or _chosen_is_untrusted(folder):
         kept = "for this process only" if folder is None else f"in {folder} for now"
         warnings.warn(
-            f"No folder for compiled kernels can be written to: they are kept {kept}. Set "
-            "NUMBA_CACHE_DIR to a folder that lasts.",
+            f"Compiled kernels are kept {kept}, because these folders cannot be used: "
+            f"{'; '.join(map(_reason, _refused, _refused.values()))}. Set NUMBA_CACHE_DIR to a "
+            "folder that lasts, and that you alone can write to.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -267,6 +243,17 @@ def _announce() -> None:
             f"kept in {folder}",
             file=sys.stderr,
         )
+
+
+def _chosen_is_untrusted(folder: Path | None) -> bool:
+    """Whether the user named a folder that another one stands in for."""
+    if not _config.CACHE_DIR or folder == _chosen_folder():
+        return False
+    return isinstance(_refused.get(_chosen_folder()), UntrustedError)
+
+
+def _reason(folder: Path, error: OSError | UntrustedError) -> str:
+    return str(error) if isinstance(error, UntrustedError) else f"{folder}: {error.strerror}"
 
 
 def announce_everywhere() -> None:

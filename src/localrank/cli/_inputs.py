@@ -28,7 +28,7 @@ MAX_DOCUMENTS_HELP = (
 
 _TABLES, _LOGS = "Columns of tables", "Feature logs"
 # The options of every command that reads data: default, help, and panel of the help.
-_OPTIONS: dict[str, tuple[str | bool, str, str | None]] = {
+_OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "qid": ("qid", "Column of query ids.", _TABLES),
     "label": ("label", "Column of relevance labels.", _TABLES),
     "document_id": ("", "Column of document ids. By default, document_id if it exists.", _TABLES),
@@ -46,6 +46,12 @@ _OPTIONS: dict[str, tuple[str | bool, str, str | None]] = {
     ),
     "column_description": ("", "CatBoost's column description, a file such as train.cd.", _TABLES),
     "zero_based": (False, "LETOR text: feature ids begin at 0. By default, at 1.", None),
+    "n_features": (
+        0,
+        "LETOR text: number of features, for files in which the last ones may not occur. By "
+        "default, the largest feature id.",
+        None,
+    ),
     "float32": (
         False,
         "LETOR text: read features in single precision, which halves the memory.",

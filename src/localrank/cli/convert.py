@@ -21,9 +21,6 @@ def convert(
     float64: bool = typer.Option(
         False, "--float64", help="Store features in double precision. By default, in single."
     ),
-    n_features: int = typer.Option(
-        0, min=0, help="LETOR text: number of features. 0: the largest feature id in the files."
-    ),
     overwrite: bool = typer.Option(
         False, "--overwrite", help="Replace partitions that the folder already holds."
     ),
@@ -47,7 +44,7 @@ def convert(
         partition_size=partition_size,
         dtype="float64" if float64 else "float32",
         overwrite=overwrite,
-        **options | ({"n_features": n_features} if n_features else {}),
+        **options,
     )
     noun = "partition" if n_partitions == 1 else "partitions"
     say(f"Wrote {n_partitions:,} {noun} into {output}")

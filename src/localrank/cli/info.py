@@ -194,13 +194,31 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
         # The text of a nested ranker has line breaks; they are made anew to fit here.
         *([f"  {name}", " ".join(value.split())] for name, value in facts["parameters"].items()),
         *([name.rstrip("_"), str(value)] for name, value in facts["fitted"].items()),
+        *([f"validation of {curve['ranker']}", _shown(curve)] for curve in facts.get("curves", [])),
         *_learned_from(data),
         ["features", f"{facts['n_features']:,}"],
         ["feature names", _shortened(facts["feature_names"] or [])],
+        *_said_of_columns(facts["columns"]),
         ["versions", _shortened([f"{name} {v}" for name, v in facts["versions"].items()])],
         ["size", f"{file.stat().st_size / 1024:,.0f} KiB"],
     ]
     print_facts(file.name, rows)
+
+
+def _shown(curve: dict[str, Any], n_shown: int = 6) -> str:
+    """Some points of a curve of early stopping: evenly spaced ones, and the best."""
+    from localrank.measures import parse_measure
+
+    rounds, values = curve["rounds"], curve["values"]
+    better = max if parse_measure(curve["measure"]).higher_is_better else min
+    best = values.index(better(values))
+    step = max((len(values) - 1) / (n_shown - 1), 1)
+    places = {round(step * number) for number in range(n_shown) if step * number < len(values)}
+    points = [
+        f"{rounds[place]:,}: {values[place]:.4f}{' (best)' if place == best else ''}"
+        for place in sorted({*places, best})
+    ]
+    return f"{curve['measure']} by rounds, " + _shortened(points)
 
 
 def _learned_from(data: dict[str, Any]) -> list[list[str]]:
@@ -213,6 +231,16 @@ def _learned_from(data: dict[str, Any]) -> list[list[str]]:
         ["trained on", f"{data['n_queries']:,} queries, {n_documents}"],
         ["labels", _shortened(labels)],
     ]
+
+
+def _said_of_columns(columns: dict[str, Any]) -> list[list[str]]:
+    """The rows about what was said of the columns at training."""
+    rows = []
+    if columns.get("zero_based") is not None:
+        rows.append(["feature ids", "from 0" if columns["zero_based"] else "from 1"])
+    if columns.get("left_out"):
+        rows.append(["columns left out", _shortened([*map(str, columns["left_out"])])])
+    return rows
 
 
 def _shortened(items: list[str]) -> str:

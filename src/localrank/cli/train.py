@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -16,8 +18,10 @@ def train(
         help="Training data: LETOR files, tables, partitions or feature logs."
     ),
     output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
-    method: str = typer.Option(
-        "lambdamart", help="Method to train. `localrank methods` lists them."
+    method: str | None = typer.Option(
+        None,
+        help="Method to train. `localrank methods` lists them. By default lambdamart, or the "
+        "method of the model that --continue names.",
     ),
     valid: list[Path] = typer.Option(
         [],
@@ -30,6 +34,13 @@ def train(
         metavar="NAME=VALUE",
         help="Set a parameter or a part, for example n_trees=200 or grouping=ward. May be "
         "repeated.",
+    ),
+    continued: Path | None = typer.Option(
+        None,
+        "--continue",
+        metavar="MODEL",
+        help="Add trees to this model of boosted trees, until there are as many as --set "
+        "n_trees=... says. The data must have the model's features.",
     ),
     extractor: Path | None = typer.Option(
         None,
@@ -71,7 +82,12 @@ def train(
     from localrank.persistence import kept_models, read_manifest
     from localrank.registry import make_ranker
 
-    ranker = make_ranker(method, setting, n_jobs, seed)
+    if continued is None:
+        method = method or "lambdamart"
+        ranker = make_ranker(method, setting, n_jobs, seed)
+    else:
+        ranker = _to_continue(continued, method, setting, n_jobs, seed)
+        method = ranker.declaration.name
     wanted = parse_measures(measures)
     check_model(output)
     check_held_out(valid, data)
@@ -95,6 +111,8 @@ def train(
     with kept_models(keep):
         ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
     seconds = time.perf_counter() - start
+    if continued is not None:
+        ranker.set_params(warm_start=False)
     (ranker if extractor is None else TextRanker.of(maker, ranker)).save(output)
 
     means = {
@@ -128,3 +146,30 @@ def train(
         say(", ".join(f"{name.rstrip('_')} {value}" for name, value in fitted.items()))
     index = "" if extractor is None else " with its extractor and index"
     say(f"Trained in {cost(seconds)}, saved to {output}{index} ({size / 1024:,.0f} KiB)")
+
+
+def _to_continue(
+    path: Path, method: str | None, setting: Sequence[str], n_jobs: int, seed: int
+) -> Any:
+    """The fitted ranker of a file, set to add trees."""
+    from localrank.persistence import load_ranker
+    from localrank.registry import check_method, setting_values
+
+    ranker, settings = load_ranker(path), setting_values(setting)
+    if "warm_start" not in ranker.get_params(deep=False):
+        raise ValueError(
+            f"{path} holds a {type(ranker).__name__}, which cannot be continued. LambdaMART, "
+            f"CrossEntropyMART and GBRT can."
+        )
+    kind = ranker.declaration.name
+    if method is not None and check_method(method) != kind:
+        raise ValueError(
+            f"{path} holds a model of {kind}, which cannot be continued as {method}. Leave out "
+            f"--method."
+        )
+    if "n_trees" not in settings:
+        raise ValueError(
+            f"--continue needs the number of trees in all: {path} has {ranker.n_trees_}, so give "
+            f"more, such as --set n_trees={2 * ranker.n_trees_}."
+        )
+    return ranker.set_params(**settings, warm_start=True, n_jobs=n_jobs, random_state=seed)

@@ -153,5 +153,6 @@ def _first_installed() -> str:
         if find_spec(library) is not None:
             return library
     raise ImportError(
-        "A frame needs pandas, polars or pyarrow. Install one of them: pip install pandas."
+        "A frame needs pandas, polars or pyarrow. Install one of them: pip install pandas. "
+        "library='dict' gives the columns as arrays, and needs none."
     )

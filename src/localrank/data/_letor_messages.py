@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 from localrank._kernels import parsing
 from localrank._kernels.numbers import MAX_MAGNITUDE
@@ -25,6 +27,16 @@ def shown_token(token: bytes) -> str:
     """A token as an error message shows it: in quotes, at most 40 characters."""
     text = token.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def unequal(n_columns: Mapping[Path, int], first: int) -> str:
+    """What to say of files in which the largest feature ids differ."""
+    short, long = (choose(n_columns, key=n_columns.__getitem__) for choose in (min, max))
+    return (
+        f"{short}: the largest feature id is {n_columns[short] - 1 + first}, but "
+        f"{n_columns[long] - 1 + first} in {long.name}; the features between are 0 in all its "
+        f"documents. If the files have different features, do not read them together"
+    )
 
 
 def message(status: int, token: bytes, n_features: int | None, first: int = 1) -> str:
@@ -57,7 +69,10 @@ def message(status: int, token: bytes, n_features: int | None, first: int = 1) -
         case parsing.LARGE_FEATURE if n_features is None:
             return f"feature id {feature} in {shown} is too large; the limit is {MAX_FEATURES}"
         case parsing.LARGE_FEATURE:
-            return f"feature id {feature} in {shown} is too large; n_features is {n_features}"
+            return (
+                f"feature id {feature} in {shown} is too large; n_features is {n_features}, and "
+                f"ids start at {first}"
+            )
         case parsing.REPEATED_FEATURE:
             return f"feature id {feature} in {shown} occurs twice in the line; once is allowed"
         case parsing.LARGE_VALUE:

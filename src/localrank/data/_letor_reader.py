@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank._kernels.parsing import MARGIN, MAX_FEATURES
 from localrank.data import _letor_messages as letor_messages
 from localrank.data._checks import fits_fixed_width, natural_ids, text_ids
+from localrank.data._column_record import ColumnRecord
 from localrank.data._compression import damage_named, open_binary, plain_name
 from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import shown_token
+from localrank.data._no_features import warn_of_suspects
 from localrank.data._query_sizes import (
     check_sizes,
     read_sizes,
@@ -37,13 +40,32 @@ _BLOCK = 1 << 20
 _QUERY_IN_COMMENT = re.compile(rb"^[^#]*#[ \t\v\f]*qid[ \t\v\f]*[=:]")
 
 
+@dataclass(frozen=True)
+class TrainingIds:
+    """The feature ids of the training data of a model that files are read for."""
+
+    n_features: int
+    # Whether it is known where they begin: data that is not LETOR text has no ids.
+    known_base: bool
+
+
 class LetorReader:
     """Reads files line by line, and keeps what it knows of the dataset."""
 
     def __init__(
-        self, paths: list[Path], n_features: int | None, dtype: Any, zero_based: bool = False
+        self,
+        paths: list[Path],
+        n_features: int | None,
+        dtype: Any,
+        zero_based: bool = False,
+        like: TrainingIds | None = None,
     ) -> None:
         self.paths = paths
+        # Numbers of features by file: the place of the largest id in it.
+        self.n_columns: dict[Path, int] = {}
+        self.like = like
+        if n_features is None and like is not None:
+            n_features = like.n_features
         self.n_features = n_features
         self.features = GrowingTable(dtype, n_features or 0)
         self.labels = GrowingTable(np.float64, 1)
@@ -77,7 +99,19 @@ class LetorReader:
             )
         if self.state[parsing.QUERY_PLACE] == parsing.NOT_IN_FILE:
             self._add_sizes(path)
+        self._end_file(path)
         warn_of_unused(path)
+
+    def _end_file(self, path: Path) -> None:
+        """Note how many features the file has."""
+        self.n_columns[path] = int(self.state[parsing.LARGEST_FEATURE])
+        self.state[parsing.LARGEST_FEATURE] = 0
+
+    def warn_of_unequal_files(self, stacklevel: int) -> None:
+        """Warn if files differ in their largest feature ids, and nobody said how many there are."""
+        if self.n_features is None and len(set(self.n_columns.values())) > 1:
+            text = letor_messages.unequal(self.n_columns, self.first_feature)
+            warnings.warn(text, stacklevel=stacklevel + 1)
 
     def _blocks(self, path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
         """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
@@ -303,7 +337,10 @@ class LetorReader:
             message = letor_messages.LONE_RETURN
         else:
             message = letor_messages.message(status, token, self.n_features, self.first_feature)
-        if self.first_feature == 1 and status == parsing.BAD_FEATURE and token.startswith(b"0:"):
+        known_base = self.like is not None and self.like.known_base
+        if known_base and status in (parsing.BAD_FEATURE, parsing.LARGE_FEATURE):
+            message += ", as in the training data"
+        elif self.first_feature == 1 and status == parsing.BAD_FEATURE and token.startswith(b"0:"):
             ways = ("pass zero_based=True", "add --zero-based")
             advice = (f"if the file counts them from 0, {way}" for way in ways)
             return AdvisedError(f"{path}:{line}: {message};", *advice)
@@ -311,7 +348,7 @@ class LetorReader:
 
     def dataset(self) -> RankingDataset:
         """All rows that were read, as a dataset."""
-        n_rows, n_columns = int(self.state[parsing.ROW]), int(self.state[parsing.LARGEST_FEATURE])
+        n_rows, n_columns = int(self.state[parsing.ROW]), max(self.n_columns.values())
         if n_columns == 0 and self.n_features is None:
             raise ValueError(f"{self.paths[0]}: no line has a feature, like '1:0.5'.")
         n_ids = int(self.state[parsing.N_DOCUMENT_IDS])
@@ -325,6 +362,7 @@ class LetorReader:
                 f"so all document ids are left out",
                 stacklevel=3,
             )
+        self.warn_of_unequal_files(stacklevel=3)
         features = self.features.finish(n_rows, self.n_features or n_columns)
         labels = self.labels.finish(n_rows, 1).ravel()
         offsets, order = _group(
@@ -333,7 +371,7 @@ class LetorReader:
         if order is not None:
             features, labels = features[order], labels[order]
             documents = None if documents is None else documents[order]
-        return RankingDataset._checked(
+        dataset = RankingDataset._checked(
             features=features,
             relevance=labels,
             offsets=offsets,
@@ -341,7 +379,10 @@ class LetorReader:
             document_ids=documents,
             feature_names=None,
             input_order=order,
+            column_record=ColumnRecord(zero_based=not self.first_feature),
         )
+        warn_of_suspects(dataset, "letor", f"{self.paths[0]}: ")
+        return dataset
 
 
 def _memory() -> float:

@@ -64,9 +64,10 @@ class LetorBatches(LetorReader):
 
     def feature_names(self, path: Path) -> list[str]:
         """Numbers from 1 to the largest feature of all files. Errors name the first file."""
-        n_columns = self.n_features or int(self.state[parsing.LARGEST_FEATURE])
+        n_columns = self.n_features or max(self.n_columns.values())
         if n_columns == 0:
             raise ValueError(f"{path}: no line has a feature, like '1:0.5'.")
+        self.warn_of_unequal_files(stacklevel=3)
         return [str(number) for number in range(1, n_columns + 1)]
 
     def batches(self, path: Path) -> Iterator[Batch]:
@@ -94,6 +95,7 @@ class LetorBatches(LetorReader):
             )
         if sizes is not None:
             check_sizes(path, sizes, n_rows)
+        self._end_file(path)
         warn_of_unused(path)
 
     @property

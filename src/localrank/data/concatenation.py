@@ -37,6 +37,11 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             )
         if other.feature_names != first.feature_names:
             raise ValueError("Datasets to concatenate need the same feature names.")
+        if first.column_record is not None and first.column_record.contradicts(other.column_record):
+            raise ValueError(
+                "Datasets to concatenate need feature ids that begin at the same number. Some were "
+                "read with zero_based=True, others without."
+            )
     # Strings of very unequal length have a different type.
     if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
@@ -57,6 +62,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         "query_ids": query_ids,
         "feature_names": first.feature_names,
         "frame_library": first.frame_library,
+        "column_record": first.column_record,
     }
     files = joined_files([part._source for part in datasets])
     if files is not None:

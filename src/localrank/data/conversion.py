@@ -23,6 +23,7 @@ from localrank._base.arrays import Array, Integers
 from localrank._base.progress import progress
 from localrank.data._row_batches import Batch, written_as_integers
 from localrank.data.formats import LetorText, TableFiles
+from localrank.data.partition_files import conversion_facts
 from localrank.data.partitions import UNFINISHED
 from localrank.data.reading import check_options, format_of
 from localrank.data.tables import parquet_files
@@ -131,6 +132,8 @@ def convert(
     batch_bytes = min((n_bytes or _MAX_BATCH_BYTES) // 4 + 1, _MAX_BATCH_BYTES)
     with _unfinished(Path(folder), overwrite) as work:
         buckets = Buckets(work, n_buckets, np.dtype(dtype), isinstance(form, TableFiles))
+        if isinstance(form, LetorText):
+            buckets.facts["zero_based"] = bool(options.get("zero_based"))
         with progress("Reading", n_steps) as advance:
             reader = form.batches(np.dtype(dtype), batch_bytes, advance, **options)
             if reader is None:
@@ -213,8 +216,7 @@ def made_here(path: Path) -> bool:
     from pyarrow import parquet
 
     try:
-        facts = json.loads((parquet.read_schema(path).metadata or {}).get(b"localrank", "{}"))
-        return "n_features" in facts
+        return "n_features" in conversion_facts(parquet.read_schema(path))
     except (pyarrow.ArrowException, OSError):
         return False
 
@@ -229,6 +231,8 @@ class Buckets:
         # Document ids of LETOR files are text, whatever they look like.
         self.integer_documents = from_tables
         self.n_labels = self.n_document_ids = 0
+        # What partitions say of themselves.
+        self.facts: dict[str, Any] = {"version": version("localrank")}
 
     def path(self, bucket: int) -> Path:
         return self.folder / f"bucket-{bucket}.arrows"
@@ -387,7 +391,8 @@ def _write_unit(
         for place, name in enumerate(names):
             table[place] = table[place][order]
             columns[name] = table[place]
-        _write_part(work / f"part-{number:05d}.parquet", columns)
+        facts = {**buckets.facts, "n_features": len(names)}
+        _write_part(work / f"part-{number:05d}.parquet", columns, facts)
     return len(kept)
 
 
@@ -409,14 +414,10 @@ def _columns_of(
     return table
 
 
-def _write_part(path: Path, columns: dict[str, Any]) -> None:
+def _write_part(path: Path, columns: dict[str, Any], facts: dict[str, Any]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    facts = {
-        "version": version("localrank"),
-        "n_features": len(set(columns) - {"qid", "label", "document_id"}),
-    }
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
     with path.open("wb") as file:
         # Features have few equal values. A dictionary of them would take most of the time.

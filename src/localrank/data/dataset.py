@@ -23,6 +23,7 @@ from localrank.data._checks import (
     first_repeated,
 )
 from localrank.data._column_names import check_named
+from localrank.data._column_record import ColumnRecord
 from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
@@ -46,6 +47,7 @@ _FIELDS = (
     "input_order",
     "document_weights",
     "frame_library",
+    "column_record",
 )
 
 
@@ -131,6 +133,8 @@ class RankingDataset:
     document_weights: Floats | None = None
     # The library of the DataFrame that the dataset was built from: frames of it are of that one.
     frame_library: str | None = None
+    # What was said of the columns when the data was read from files.
+    column_record: ColumnRecord | None = None
 
     def __init__(
         self,
@@ -447,6 +451,7 @@ class RankingDataset:
             feature_names=self.feature_names,
             input_order=input_order,
             frame_library=self.frame_library,
+            column_record=self.column_record,
         )
 
     def replaced(self, *, features: Array | Source | None = None, **changes: Any) -> Self:
@@ -529,7 +534,9 @@ class RankingDataset:
         source = self._source.derived(self, step, like)
         if source is None:
             return step(self.in_memory())
-        return self.replaced(features=source, feature_names=like.feature_names)
+        return self.replaced(
+            features=source, feature_names=like.feature_names, column_record=like.column_record
+        )
 
     def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
         """The features a few whole queries at a time: which rows, and a table of them.
@@ -599,7 +606,8 @@ class RankingDataset:
                 f"The dataset has {self.n_documents} documents. Got {len(values)} rows instead."
             )
         names = column_names if feature_names is None else feature_names
-        return self.replaced(features=values, feature_names=checked_names(names, values.shape[1]))
+        names = checked_names(names, values.shape[1])
+        return self.replaced(features=values, feature_names=names, column_record=None)
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """The dataset as a table with one row per document, in input order.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from numpy.typing import DTypeLike
 
 from localrank._base.arrays import Integers
 from localrank._base.printing import Printed, Table
+from localrank.data._letor_messages import unequal
 from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor import read_letor
@@ -111,6 +113,7 @@ def folds(
     validation: bool = True,
     random_state: int | None = 0,
     dtype: DTypeLike = np.float64,
+    n_features: int | None = None,
     zero_based: bool = False,
 ) -> Folds:
     """Folds for cross-validation, from a folder or from a dataset.
@@ -136,6 +139,9 @@ def folds(
         Seed for cutting a dataset.
     dtype : float64 or float32, default=float64
         Precision of the features that are read from a folder. A dataset keeps its precision.
+    n_features : int, optional
+        Number of features in the files of a folder. None: the largest feature id in all files of a
+        fold. A warning says if it differs between them: the last features are then 0 in some.
     zero_based : bool, default=False
         Whether feature ids in the files of a folder begin at 0, as for `read_letor`.
 
@@ -167,12 +173,13 @@ def folds(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder.")
     splits = _numbered(folder, r"Fold(\d+)")
-    read = partial(read_letor, dtype=dtype, zero_based=zero_based)
+    read = partial(read_letor, n_features=n_features, dtype=dtype, zero_based=zero_based)
     if splits:
         return Folds([partial(_read_split, split, read) for split in splits])
     files = _numbered(folder, rf"S(\d+)\.txt({'|'.join(map(re.escape, SUFFIXES))})")
     if len(files) > (2 if validation else 1):
         datasets = [read(file) for file in files]
+        _warn_of_unequal(files, datasets)
         numbers = np.repeat(np.arange(len(datasets)), [part.n_queries for part in datasets])
         parts = [np.flatnonzero(numbers == number) for number in range(len(datasets))]
         return _rotated(_joined(datasets), parts, validation)
@@ -206,7 +213,7 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
 def _joined(parts: list[RankingDataset]) -> RankingDataset:
     """All parts as one dataset. Each is dropped once it is copied, so that few exist twice."""
     width = max(part.n_features for part in parts)
-    without = [part.with_features(np.empty((part.n_documents, 0))) for part in parts]
+    without = [part.without_features() for part in parts]
     joined = concatenate(without)
     features = np.zeros((joined.n_documents, width), parts[0].features.dtype)
     end = joined.n_documents
@@ -223,8 +230,18 @@ def _read_split(folder: Path, read: Callable[[Path], RankingDataset]) -> Fold:
         if files[role] is None:
             raise FileNotFoundError(f"{folder}: there is no {role}.txt (or .gz, .bz2, .xz).")
     present = {role: file for role, file in files.items() if file is not None}
-    parts = dict(zip(present, _same_width([*map(read, present.values())]), strict=True))
+    read_parts = [*map(read, present.values())]
+    _warn_of_unequal([*present.values()], read_parts)
+    parts = dict(zip(present, _same_width(read_parts), strict=True))
     return Fold(folder.name, parts["train"], parts.get("vali"), parts["test"])
+
+
+def _warn_of_unequal(files: Sequence[Path], parts: Sequence[RankingDataset]) -> None:
+    """Warn if the largest feature ids differ. Parts of a collection may do that; others not."""
+    n_columns = {file: part.n_features for file, part in zip(files, parts, strict=True)}
+    if len(set(n_columns.values())) > 1:
+        zero_based = parts[0].column_record is not None and parts[0].column_record.zero_based
+        warnings.warn(unequal(n_columns, 0 if zero_based else 1), stacklevel=2)
 
 
 def _same_width(parts: Sequence[RankingDataset]) -> list[RankingDataset]:
@@ -233,7 +250,7 @@ def _same_width(parts: Sequence[RankingDataset]) -> list[RankingDataset]:
     return [
         part
         if part.n_features == width
-        else part.with_features(np.pad(part.features, ((0, 0), (0, width - part.n_features))))
+        else part.replaced(features=np.pad(part.features, ((0, 0), (0, width - part.n_features))))
         for part in parts
     ]
 

@@ -16,8 +16,8 @@ from localrank._base.arrays import Array
 from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 from localrank.data._atomic import atomic_write
 from localrank.data._compression import compressed
-from localrank.data._letor_reader import LetorReader
-from localrank.data._no_features import warn_of_suspects
+from localrank.data._errors import AdvisedError
+from localrank.data._letor_reader import LetorReader, TrainingIds
 from localrank.data.dataset import RankingDataset
 
 _BLOCK = 1 << 20
@@ -44,8 +44,8 @@ def read_letor(
         Several files are read as one dataset; no query may be in two of them. Files that end in
         `.gz`, `.bz2` or `.xz` are decompressed.
     n_features : int, optional
-        Number of features, for files that may lack the last ones. None: the largest feature id in
-        the files.
+        Number of features, for files in which the last ones may not occur. None: the largest
+        feature id in the files. A warning says if it differs between files.
     dtype : float64 or float32, default=float64
         Precision of the features. Numbers are rounded as Python's `float` rounds them.
     zero_based : bool, default=False
@@ -79,9 +79,22 @@ def read_letor(
     >>> dataset.query_ids, dataset.document_ids
     (array([7]), array(['A', 'B'], dtype='<U1'))
     """
-    if isinstance(path_or_paths, str | PathLike):
-        path_or_paths = [path_or_paths]
-    paths = [Path(path) for path in path_or_paths]
+    given = [path_or_paths] if isinstance(path_or_paths, str | PathLike) else path_or_paths
+    paths = [Path(path) for path in given]
+    return letor_reader(paths, n_features, dtype, zero_based).dataset()
+
+
+def letor_reader(
+    paths: list[Path],
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    zero_based: bool = False,
+    like: TrainingIds | None = None,
+) -> LetorReader:
+    """The reader of files that `read_letor` is given, after it has read them.
+
+    `like` has the features of the training data, if the files are read for a model.
+    """
     if not paths:
         raise ValueError("There is nothing to read: the list of paths is empty.")
     if np.dtype(dtype) not in (np.float64, np.float32):
@@ -90,16 +103,14 @@ def read_letor(
             f"Got {np.dtype(dtype)} instead."
         )
     if n_features is not None and not 1 <= (n_features := index(n_features)) <= MAX_FEATURES:
-        raise ValueError(
-            f"The 'n_features' argument of read_letor must lie in [1, {MAX_FEATURES}]. "
-            f"Got {n_features} instead."
+        bounds = f"must lie in [1, {MAX_FEATURES}]. Got {n_features} instead."
+        raise AdvisedError(
+            "", f"The 'n_features' argument of read_letor {bounds}", f"--n-features {bounds}"
         )
-    reader = LetorReader(paths, n_features, np.dtype(dtype), zero_based)
+    reader = LetorReader(paths, n_features, np.dtype(dtype), zero_based, like)
     for path in paths:
         reader.read(path)
-    dataset = reader.dataset()
-    warn_of_suspects(dataset, "letor", f"{paths[0]}: ")
-    return dataset
+    return reader
 
 
 def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from localrank.data._checks import (
     text_ids,
 )
 from localrank.data._column_names import check_named
+from localrank.data._column_record import ColumnRecord
 from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of, rows_of
 from localrank.data._sources import Step
@@ -39,6 +41,7 @@ class PartitionColumns:
     dtype: str
     # Whether query ids are text in the file, and each of them is written like an integer.
     ids_are_digits: bool = False
+    record: ColumnRecord | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -141,6 +144,7 @@ class Partition:
                 query_ids=query_ids,
                 document_ids=documents,
                 feature_names=names,
+                column_record=columns.record,
             )
 
 
@@ -181,7 +185,15 @@ def examine(
         types = [file.schema.field(name).type for name in features]
         small = np.result_type(np.float16, *(_numpy_type(kind) for kind in types)).itemsize <= 4
         columns = PartitionColumns(
-            qid, label, document_id, tuple(features), "float32" if small else "float64"
+            qid,
+            label,
+            document_id,
+            tuple(features),
+            "float32" if small else "float64",
+            record=ColumnRecord(
+                _base(conversion_facts(file.schema)),
+                tuple(n for n in names if n not in (qid, label, document_id, *features)),
+            ),
         )
         used = [name for name in (qid, label, document_id, *features) if name is not None]
         table = file.read([name for name in (qid, label) if name is not None])
@@ -225,6 +237,21 @@ def open_table(path: Path) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
     return (_ParquetFile if path.suffix.lower() == ".parquet" else _IPCFile)(path)
+
+
+def conversion_facts(schema: Any) -> dict[str, Any]:
+    """What `convert` wrote into a file about itself. Empty: the file is of other origin."""
+    try:
+        facts = json.loads((schema.metadata or {}).get(b"localrank", "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _base(facts: dict[str, Any]) -> bool | None:
+    """Whether feature ids of the LETOR text that was converted begin at 0. None: unknown."""
+    known = facts.get("zero_based")
+    return known if isinstance(known, bool) else None
 
 
 @contextmanager

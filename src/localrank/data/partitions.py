@@ -116,6 +116,7 @@ def open_partitions(
         offsets=offsets_of(np.concatenate([part.sizes for part in contents])),
         query_ids=query_ids,
         feature_names=columns.feature_names,
+        column_record=columns.record,
     )
 
 
@@ -159,6 +160,12 @@ def is_partition(path: Path) -> bool:
 
 def _check_same(first: Contents, other: Contents) -> None:
     """Refuse a file whose columns differ from those of the first."""
+    known = first.columns.record
+    if known is not None and known.contradicts(other.columns.record):
+        raise ValueError(
+            f"{other.path}: one of this file and {first.path.name} was converted with zero_based, "
+            f"the other without. {_REPARTITION}"
+        )
     if first.types == other.types:
         return
     expected, actual = dict(first.types), dict(other.types)

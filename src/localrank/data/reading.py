@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from localrank._base.names import unknown
 from localrank.data import formats
+from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
 from localrank.registry import declared
@@ -46,8 +47,10 @@ def read(
         "needed": data without labels is an error. "ignored": labels need not be read; in a table
         they may be missing values.
     like : RankingDataset or fitted ranker, optional
-        Data to train or a model. LETOR text may then lack the last features, and the features of
-        a log are put into the same order.
+        Data to train or a model. Files are then read as its training data was: feature ids begin
+        at the same number, and the features of tables and logs are taken by their names. Options
+        that say otherwise are an error. LETOR text in which the last features do not occur is
+        refused, unless `n_features` says how many there are.
     say : callable, optional
         Called with each line about what was left out, such as documents without judgments.
     **options
@@ -72,13 +75,18 @@ def read(
         raise ValueError("There is nothing to read: the list of paths is empty.")
     form = format_of(paths, format, options)
     check_options(form, paths[0], options)
-    n_features, names = (None, None) if like is None else _features_of(like)
-    wanted = Wanted(format, labels, n_features, names, say or (lambda line: None))
+    n_features, names, columns = (None, None, None) if like is None else _features_of(like)
+    wanted = Wanted(format, labels, n_features, names, columns, say or (lambda line: None))
     with warnings.catch_warnings():
         if like is not None:
             # It was read before, and what is no feature was mentioned then.
             warnings.simplefilter("ignore", ColumnWarning)
         dataset = form.read(paths, wanted, **options)
+    if columns is not None and columns.contradicts(dataset.column_record):
+        raise ValueError(
+            f"{paths[0]}: the feature ids of this data begin at another number than those of the "
+            f"training data, which begin at {first_id(columns)}."
+        )
     if labels == "needed" and dataset.relevance is None:
         raise AdvisedError(
             f"{paths[0]} has no labels.",
@@ -168,9 +176,10 @@ def _recognised(path: Path, known: Sequence[Format], options: Mapping[str, Any])
     return [form for form in known if start.startswith(form.first_bytes)]
 
 
-def _features_of(like: Any) -> tuple[int, Sequence[str] | None]:
-    """The number and the names of the features of a dataset or of a fitted ranker."""
+def _features_of(like: Any) -> tuple[int, Sequence[str] | None, ColumnRecord | None]:
+    """The features of a dataset or of a fitted ranker: number, names, what was said of them."""
     if hasattr(like, "n_features_in_"):
         names = getattr(like, "feature_names_in_", None)
-        return like.n_features_in_, None if names is None else [str(name) for name in names]
-    return like.n_features, like.feature_names
+        names = None if names is None else [str(name) for name in names]
+        return like.n_features_in_, names, getattr(like, "column_record_", None)
+    return like.n_features, like.feature_names, like.column_record

@@ -16,6 +16,7 @@ from localrank.data._cells import mentions_hexadecimals, no_number
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._column_names import check_named, names_in_file
+from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_numbers
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
@@ -156,8 +157,11 @@ def read_table(
         raise ValueError(f"{source}{error}") from None
     if not by_name:
         warn_of_suspects(dataset, source=source)
+    used = {qid, label, document_id, *features}
+    record = ColumnRecord(left_out=tuple(name for name in frame.columns if name not in used))
     # A file was read with pyarrow, which its user may never have heard of.
-    return dataset.replaced(frame_library=None) if source else dataset
+    library = None if source else dataset.frame_library
+    return dataset.replaced(frame_library=library, column_record=record)
 
 
 def _check_columns(

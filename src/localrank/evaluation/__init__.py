@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.clairvoyance import clairvoyant_bounds as clairvoyant_bounds
     from localrank.evaluation.comparison import Comparison as Comparison
     from localrank.evaluation.comparison import compare as compare
+    from localrank.evaluation.early_stopping import TrainingCurves as TrainingCurves
+    from localrank.evaluation.early_stopping import training_curves as training_curves
     from localrank.evaluation.fold_results import FoldResult as FoldResult
     from localrank.evaluation.hyperplanes import HyperplaneCosines as HyperplaneCosines
     from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates

@@ -29,6 +29,7 @@ PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection"
 INNER = {
     "Analyzer": "text.analysis",
     "Cells": "selection.cells",
+    "ColumnRecord": "data._column_record",
     "FeatureExtractor": "text.extractor",
     "Filling": "data._filling",
     "Groups": "grouping.base",

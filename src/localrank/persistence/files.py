@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from localrank._base.rules import fitted_parts
 from localrank.data._atomic import atomic_write
 from localrank.persistence.encoding import Reader, Writer
 
@@ -26,10 +27,15 @@ MANIFEST: dict[str, Any] = {
     "training_data": dict,
     "n_features": int,
     "feature_names": list | None,
+    "columns": dict,
     "versions": dict,
 }
+# Entries that older files lack.
+DEFAULTS: dict[str, Any] = {"columns": {}}
 MAGIC = b"localrank model "
 FORMAT_VERSION = 2
+# At most this many curves of early stopping in a manifest, from the first models with one.
+MAX_CURVES = 10
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
 
 
@@ -201,6 +207,7 @@ def library_versions() -> dict[str, str]:
 
 def _describe(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
+    record = getattr(model, "column_record_", None)
     return {
         "class": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params().items()},
@@ -212,11 +219,28 @@ def _describe(model: Any) -> dict[str, Any]:
             and isinstance(value, int | float | str)
             and len(str(value)) < 99
         },
+        **_curves(model),
         "training_data": model.training_data_,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
+        "columns": {} if record is None else record.facts(),
         "versions": library_versions(),
     }
+
+
+def _curves(model: Any) -> dict[str, Any]:
+    """The curves of the parts that validation queries stopped. Empty: there are none."""
+    parts = [part for part in fitted_parts(model) if getattr(part, "curve_", None) is not None]
+    curves = [
+        {
+            "ranker": type(part).__name__,
+            "measure": str(part.measure),
+            "rounds": part.curve_[:, 0].astype(int).tolist(),
+            "values": [float(f"{value:.6g}") for value in part.curve_[:, 1]],
+        }
+        for part in parts[:MAX_CURVES]
+    ]
+    return {"curves": curves} if curves else {}
 
 
 def _read(
@@ -250,6 +274,8 @@ def _read(
         manifest = json.loads(text)
     except (ValueError, RecursionError):
         manifest = None
+    if isinstance(manifest, dict):
+        manifest = {**DEFAULTS, **manifest}
     if not _is_manifest(manifest):
         raise ValueError(f"{path}: its manifest is not one that localrank writes.")
     return {**manifest, "digest": digest.hex()}, state, memoryview(arrays)
@@ -265,9 +291,27 @@ def _is_manifest(value: Any) -> bool:
     labels = data.get("most_frequent_labels")
     if not isinstance(labels, dict):
         return False
+    curves = value.get("curves", [])
+    if not isinstance(curves, list) or not all(map(_is_curve, curves)):
+        return False
     counts = [value["n_features"], data.get("n_queries"), data.get("n_documents"), *labels.values()]
     texts = [*value["parameters"].values(), *(value["feature_names"] or [])]
+    if not isinstance(value["columns"].get("left_out", []), list):
+        return False
     return all(type(n) is int for n in counts) and all(type(text) is str for text in texts)
+
+
+def _is_curve(value: Any) -> bool:
+    if not isinstance(value, dict) or value.keys() != {"ranker", "measure", "rounds", "values"}:
+        return False
+    texts, numbers = (value["ranker"], value["measure"]), (value["rounds"], value["values"])
+    return (
+        all(type(text) is str for text in texts)
+        and all(type(listed) is list for listed in numbers)
+        and 0 < len(value["rounds"]) == len(value["values"])
+        and all(type(number) is int for number in value["rounds"])
+        and all(type(number) is float for number in value["values"])
+    )
 
 
 def sign(digest: bytes, private_key: bytes) -> bytes:

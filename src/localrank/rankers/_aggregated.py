@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -95,6 +96,9 @@ class Aggregated(Ranker):
         if form.standardised:
             terms = tuple(map(Standardised, terms))
         return WeightedSum(terms, form.weights)
+
+    def _members(self) -> Sequence[Ranker]:
+        return self.rankers_
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         lists = lists_of(self.rankers_, dataset)

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from localrank._base.arrays import Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
+from localrank.data._lookup import positions_of
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, query_means
 
 # Name of the joint contribution of features, such as that of their mean percentile.
 TOGETHER = "all features together"
 # Largest number of lines of a printed explanation.
 N_LINES = 10
+# What the error for an unknown document says if the documents have no ids.
+NO_IDS = " The documents have no ids: give their positions in the input, from 0."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,51 +116,44 @@ class Contributions(Printed):
         """
         return np.argsort(-np.abs(self.entries), axis=1, kind="stable")[:, :n]
 
-    def why(self, above: int, below: int) -> Preference:
+    def why(self, above: Any, below: Any, *, query: Any = None) -> Preference:
         """Explain why one document of a query ranks above another.
 
         Parameters
         ----------
-        above, below : int
-            Positions of the two documents in the input.
+        above, below : id
+            Ids of the two documents, as `rank` lists them. Documents without ids have their
+            position in the input, from 0. Ids are compared as texts: 7 is "7".
+        query : id, optional
+            The query of both documents. None: the only query that has both.
 
         Examples
         --------
         >>> from localrank.rankers import RankSVM
-        >>> from localrank.data import make_queries
-        >>> dataset, _ = make_queries(60, n_features=5, random_state=0)
+        >>> X, y, qid = [[1.0, 0.0], [2.0, 3.0], [3.0, 1.0]], [0, 1, 2], [7, 7, 7]
+        >>> dataset = RankingDataset.from_arrays(X, y, qid, document_ids=["tea", "rice", "fern"])
         >>> ranker = RankSVM().fit(dataset)
-        >>> preference = ranker.contributions(dataset).why(3, 5)
+        >>> preference = ranker.contributions(dataset).why("fern", "tea")
         >>> scores = ranker.predict(dataset)
-        >>> bool(np.isclose(preference.values.sum(), scores[3] - scores[5]))
+        >>> bool(np.isclose(preference.values.sum(), scores[2] - scores[0]))
         True
         """
         dataset = self.dataset
-        row_of = dataset.in_input_order(np.arange(dataset.n_documents))
-        for position in (above, below):
-            if not 0 <= position < len(row_of):
-                raise ValueError(
-                    f"Documents are positions from 0 to {len(row_of) - 1}. Got {position} instead."
-                )
-        queries = dataset.query_index[row_of[[above, below]]]
-        if queries[0] != queries[1]:
-            first, second = (dataset.query_ids[query] for query in queries)
-            raise ValueError(
-                f"Scores can only be compared within a query. Document {above} is in query "
-                f"{first}, document {below} in query {second}."
-            )
-        differences = self.entries[above] - self.entries[below]
-        features = dataset.features[row_of[[above, below]]].astype(np.float64)
+        rows = _rows_of(dataset, above, below, query)
+        number = dataset.query_index[rows[0]]
+        first, second = rows if dataset.input_order is None else dataset.input_order[rows]
+        differences = self.entries[first] - self.entries[second]
+        features = dataset.features[rows].astype(np.float64)
         features = np.column_stack([features, np.full(2, np.nan)])
         order = np.argsort(-np.abs(differences), kind="stable")
         order = order[(order < dataset.n_features) | (differences[order] != 0)]
-        ids = dataset.document_ids
+        ids = document_ids_of(dataset)
         scores = self.scores
         return Preference(
-            query=dataset.query_ids[queries[0]],
-            above=above if ids is None else ids[row_of[above]],
-            below=below if ids is None else ids[row_of[below]],
-            scores=(float(scores[above]), float(scores[below])),
+            query=dataset.query_ids[number],
+            above=ids[rows[0]],
+            below=ids[rows[1]],
+            scores=(float(scores[first]), float(scores[second])),
             names=tuple(self.names[column] for column in order),
             values=differences[order],
             features=features[:, order],
@@ -230,3 +226,52 @@ class Preference(Printed):
             f"with a score of {self.scores[0]:.4g} against {self.scores[1]:.4g}.",
             Table("What makes the difference", ["feature", "difference", *names], rows),
         ]
+
+
+def document_ids_of(dataset: RankingDataset) -> Array:
+    """The id of each row; its position in the input, from 0, if the documents have no ids."""
+    ids = dataset.document_ids
+    return dataset.in_query_order(np.arange(dataset.n_documents)) if ids is None else ids
+
+
+def _rows_of(dataset: RankingDataset, above: Any, below: Any, query: Any) -> Integers:
+    """The rows of two documents of one query."""
+    ids = document_ids_of(dataset)
+    note = "" if dataset.document_ids is not None else NO_IDS
+    begin, end, holder = 0, dataset.n_documents, "The data"
+    if query is not None:
+        number = position_of_query(dataset, query)
+        begin, end = dataset.offsets[number : number + 2]
+        holder = f"Query {query}"
+    rows = [
+        begin + positions_of(ids[begin:end], wanted, holder=holder, kind="document", note=note)
+        for wanted in (above, below)
+    ]
+    queries = [dataset.query_index[found] for found in rows]
+    common = np.intersect1d(queries[0], queries[1])
+    if not len(common):
+        first, second = (dataset.query_ids[found[0]] for found in queries)
+        raise ValueError(
+            f"Scores can only be compared within a query. Document {above} is in query "
+            f"{first}, document {below} in query {second}."
+        )
+    if len(common) > 1:
+        names = ", ".join(str(name) for name in dataset.query_ids[common[:3]])
+        raise ValueError(
+            f"{len(common):,} queries have the documents {above} and {below}: {names}"
+            f"{', ...' if len(common) > 3 else ''}. Say which one: "
+            f"why({above!r}, {below!r}, query={dataset.query_ids[common[0]].item()!r})."
+        )
+    chosen = [found[of == common[0]] for found, of in zip(rows, queries, strict=True)]
+    for wanted, found in zip((above, below), chosen, strict=True):
+        if len(found) > 1:
+            raise ValueError(
+                f"Query {dataset.query_ids[common[0]]} has {len(found)} documents with the id "
+                f"{wanted}. Give every document of a query an id of its own."
+            )
+    return np.concatenate(chosen)
+
+
+def position_of_query(dataset: RankingDataset, query: Any) -> int:
+    """The number of the query with this id."""
+    return int(positions_of(dataset.query_ids, query, holder="The data", kind="query")[0])

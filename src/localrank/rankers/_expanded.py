@@ -9,7 +9,14 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import clone
-from localrank._base.rules import Rules, check_together, have_features, instance
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    have_features,
+    instance,
+    parts_of,
+    refuse,
+)
 from localrank.data import RankingDataset
 from localrank.rankers._contribution_tables import N_MORE
 from localrank.rankers._explaining import contribution_rows
@@ -77,9 +84,21 @@ class Expanded(Ranker):
         return self.ranker.learns_from(dataset)
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        self._refuse_monotone()
         held_out = None if valid is None else self._derived(valid)
         ranker: Ranker = clone(self.ranker)
         self.ranker_ = ranker.fit_rows(self._derived(dataset), query_weights, held_out)
+
+    def _refuse_monotone(self) -> None:
+        """Refuse constraints, which would hold for a feature and not for what is made of it."""
+        for part in parts_of(self.ranker):
+            if getattr(part, "monotone", None):
+                refuse(
+                    part,
+                    "monotone",
+                    f"None inside {type(self).__name__}, which makes more columns of each feature: "
+                    f"the score could fall through them. Constrain a ranker on the features",
+                )
 
     def _derived(self, dataset: RankingDataset) -> RankingDataset:
         """The same documents with more features, which are made when they are read."""

@@ -1,19 +1,20 @@
-"""What a fitted ranker says of its scores: contributions and importances of features, formulas."""
+"""What a fitted ranker says of its scores: explanations, importances of features, formulas."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from localrank._base.arrays import Floats
 from localrank._base.estimator import check_is_fitted
 from localrank.data import RankingDataset
-from localrank.rankers._inputs import filling_of
+from localrank.rankers._inputs import admitted_to, as_dataset, filling_of, finite_scores
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
     from localrank.rankers._contributions import Contributions
+    from localrank.rankers._explanation import Explanation
     from localrank.rankers.base import Ranker
 
 
@@ -32,6 +33,59 @@ def contributions(ranker: Ranker, dataset: RankingDataset) -> Contributions:
     from localrank.rankers._contributions import Contributions
 
     return Contributions.of_table(dataset, contribution_rows(ranker, dataset))
+
+
+def explained(ranker: Ranker, X: Any, query: Any, qid: Any) -> Explanation:
+    """Why the documents of one query get their scores."""
+    from localrank.rankers._explanation import Explanation
+
+    return Explanation(**facts_of(ranker, documents_of(ranker, X, query, qid)))
+
+
+def documents_of(ranker: Ranker, X: Any, query: Any, qid: Any) -> RankingDataset:
+    """The documents of one query, with ids, as a dataset that the fitted ranker can score."""
+    from localrank.rankers._contributions import document_ids_of, position_of_query
+
+    check_is_fitted(ranker, "n_features_in_")
+    dataset = as_dataset(X, None, qid)
+    number = position_of_query(dataset, query)
+    ids = document_ids_of(dataset)[slice(*dataset.offsets[number : number + 2])]
+    one = dataset.taken(np.array([number])).in_memory()
+    return admitted_to(ranker, one.replaced(document_ids=ids), None)
+
+
+def facts_of(ranker: Ranker, documents: RankingDataset) -> dict[str, Any]:
+    """What every ranker can say of one query: the fields of `Explanation`."""
+    members = ranker._members()
+    lists = [member.predict_rows(documents) for member in members]
+    try:
+        result, reason = contributions(ranker, documents).centred(), None
+    except ValueError as error:
+        result, reason = None, str(error)
+    return {
+        "query": documents.query_ids[0],
+        "document_ids": documents.document_ids,
+        "labels": documents.relevance,
+        "scores": finite_scores(ranker, documents, ranker.predict_rows(documents)),
+        "members": tuple(map(described, members)),
+        "member_scores": np.array(lists).reshape(len(lists), documents.n_documents).T,
+        "contributions": result,
+        "no_contributions": reason,
+    }
+
+
+def described(ranker: Ranker) -> str:
+    """The name of a ranker's class, with that of the ranker it wraps in parentheses.
+
+    Examples
+    --------
+    >>> from localrank.rankers import QueryCoordinates, RankSVM
+    >>> described(QueryCoordinates(RankSVM()))
+    'QueryCoordinates(RankSVM)'
+    """
+    name = type(ranker).__name__
+    wrapped = getattr(ranker, "ranker", None)
+    return name if wrapped is None else f"{name}({described(wrapped)})"
 
 
 def contribution_rows(ranker: Ranker, dataset: RankingDataset) -> Floats:

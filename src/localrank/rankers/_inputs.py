@@ -16,6 +16,7 @@ from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import parts_of
 from localrank.data import ColumnWarning, RankingDataset
+from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._errors import warn
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
@@ -117,6 +118,17 @@ def _rearranged(
     return dataset.replaced(features=features, feature_names=names)
 
 
+def check_same_base(name: str, trained: ColumnRecord | None, dataset: RankingDataset) -> None:
+    """Refuse a dataset whose feature ids begin at another number than the training data's."""
+    given = dataset.column_record
+    if trained is not None and given is not None and trained.contradicts(given):
+        raise ValueError(
+            f"{name} was fitted on data whose feature ids begin at {first_id(trained)}. The "
+            f"dataset was read as if its ids began at {first_id(given)}, so every feature would "
+            f"take the place of its neighbour. Read it with zero_based={trained.zero_based}."
+        )
+
+
 def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
     """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
     check_is_fitted(ranker, "n_features_in_")
@@ -126,9 +138,9 @@ def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
 def admitted_dataset(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
     """A dataset that the fitted ranker can score: its features in the ranker's order."""
     door = ranker._door
-    dataset = same_features(
-        type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset
-    )
+    name = type(ranker).__name__
+    dataset = same_features(name, ranker.n_features_in_, door.feature_names, dataset)
+    check_same_base(name, getattr(ranker, "column_record_", None), dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank._base.arrays import Flags, Integers
-from localrank._base.estimator import drawn_seed, is_estimator
+from localrank._base.arrays import Flags, Floats, Integers
+from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import one_blas_thread
 from localrank._base.rules import (
     Rule,
@@ -18,6 +18,9 @@ from localrank._base.rules import (
     Sizes,
     check_parameters,
     facts,
+    fitted_parts,
+    floats,
+    instance,
     n_inputs,
     optional,
     parts_of,
@@ -25,6 +28,7 @@ from localrank._base.rules import (
 )
 from localrank.data import RankingDataset
 from localrank.data._checks import check_index
+from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data._frames import library_of
@@ -35,6 +39,7 @@ from localrank.rankers._inputs import (
     all_sampled,
     as_dataset,
     check_missing,
+    check_same_base,
     checked_weights,
     has_two_labels,
     held_out_queries,
@@ -62,6 +67,8 @@ REMEMBERED: Rules = {
     "feature_names_in_": optional(texts("n_inputs")),
     "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
     "training_data_": facts,
+    "column_record_": optional(instance(ColumnRecord)),
+    "curve_": optional(floats(None, 2)),
 }
 # At most this many models are named in a warning.
 _MAX_NAMED = 3
@@ -100,6 +107,7 @@ def admitted(
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
         held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
     return dataset, weights, held_out
 
@@ -217,7 +225,7 @@ def learns_from_part(
 
 def forget(ranker: Ranker) -> None:
     """Drop what an earlier fit remembered."""
-    for name in ("training_data_", "feature_names_in_", "filling_", "_door"):
+    for name in ("training_data_", "feature_names_in_", "filling_", "curve_", "_door"):
         ranker.__dict__.pop(name, None)
 
 
@@ -240,10 +248,36 @@ def remember(ranker: Ranker, dataset: RankingDataset) -> None:
     }
 
 
+def remember_columns(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Remember what was said of the columns when the data was read.
+
+    Only the model that users call needs it: its parts get data that it has admitted.
+    """
+    ranker.__dict__.pop("column_record_", None)
+    if dataset.column_record not in (None, ColumnRecord()):
+        ranker.column_record_ = dataset.column_record
+
+
+def remember_curve(ranker: Ranker, values: Sequence[float] | Floats, n_before: int = 0) -> None:
+    """Remember, in `_fit`, the measure of the validation queries after each round.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    values : sequence of float
+        NaN: the measure skips all queries, and there is no curve.
+    n_before : int, default=0
+        Rounds of an earlier fit, which this one adds to.
+    """
+    if len(values) and np.isfinite(values).all():
+        rounds = n_before + 1 + np.arange(len(values))
+        ranker.curve_ = np.column_stack([rounds, values])
+
+
 def tell_parts(ranker: Ranker) -> None:
     """Warn and remember which models, this one or inner ones, learned from a part."""
     parts: list[dict[str, Any]] = []
-    for fitted in _fitted_parts(ranker):
+    for fitted in fitted_parts(ranker):
         parts += [
             part
             for part in getattr(fitted, "training_data_", {}).get("learned_from", [])
@@ -284,13 +318,3 @@ def remember_sample(ranker: Ranker, dataset: RankingDataset, drawn: Integers, li
         SampleWarning,
         stacklevel=5,
     )
-
-
-def _fitted_parts(component: Any) -> Iterator[Any]:
-    """A fitted component, and all components among its fitted attributes, recursively."""
-    yield component
-    for name, value in vars(component).items():
-        if name.endswith("_"):
-            for part in value if isinstance(value, list | tuple) else [value]:
-                if is_estimator(part):
-                    yield from _fitted_parts(part)

@@ -15,7 +15,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.rankers._judged import Judged
 from localrank.rankers._linear import LinearRanker, Scaling
-from localrank.rankers._training import teaching
+from localrank.rankers._training import remember_curve, teaching
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.registry import declare
 
@@ -72,6 +72,9 @@ class AdaRank(LinearRanker):
         Weight of each weak ranker. It is negative if small values rank first.
     performances_ : ndarray of shape (n_rounds_,)
         Mean E of the training queries after each round. It rises strictly.
+    curve_ : ndarray of shape (n, 2)
+        With validation queries: numbers of rounds, and `measure` after as many rounds. It also has
+        the rounds after the best one.
     coef_ : ndarray of shape (n_features,)
         The sum of the alphas of each column.
     scale_ : ndarray of shape (n_features,)
@@ -135,7 +138,10 @@ class AdaRank(LinearRanker):
         features, alphas, performances = self._boosted(judged)
         kept = len(alphas)
         if held_out is not None:
-            kept = _best_number(held_out, self._scaled(held_out.dataset), features, alphas)
+            means = _means(held_out, self._scaled(held_out.dataset), features, alphas)
+            # The smallest of equals.
+            kept = 1 + int(np.argmax(means)) if len(means) else 0
+            remember_curve(self, means if measure.higher_is_better else 1 - means)
         self.n_rounds_ = kept
         self.features_ = np.array(features[:kept], dtype=np.int64)
         self.alphas_ = np.array(alphas[:kept], dtype=np.float64)
@@ -186,10 +192,10 @@ class AdaRank(LinearRanker):
         return features, alphas, performances
 
 
-def _best_number(held_out: Judged, lists: Floats, features: list[int], alphas: list[float]) -> int:
-    """The number of rounds with the best mean on validation queries; the smallest of equals."""
-    scores, means = np.zeros(len(lists)), []
-    for feature, alpha in zip(features, alphas, strict=True):
+def _means(held_out: Judged, lists: Floats, features: list[int], alphas: list[float]) -> Floats:
+    """The mean on validation queries after each round."""
+    scores, means = np.zeros(len(lists)), np.empty(len(alphas))
+    for number, (feature, alpha) in enumerate(zip(features, alphas, strict=True)):
         scores = scores + alpha * lists[:, feature]
-        means.append(held_out.mean(scores))
-    return 1 + int(np.argmax(means)) if means else 0
+        means[number] = held_out.mean(scores)
+    return means

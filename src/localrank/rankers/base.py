@@ -37,6 +37,7 @@ from localrank.rankers._ranked_lists import mean_ndcg, ranked_frame
 if TYPE_CHECKING:
     from localrank.formulas import Formula
     from localrank.rankers._contributions import Contributions
+    from localrank.rankers._explanation import Explanation
 
 # A weight for each query. None: all weigh the same.
 Weights = Floats | None
@@ -103,6 +104,12 @@ class Ranker(Estimator):
         are a sample, "drawn" holds the numbers before sampling. "learned_from" lists the models,
         this one or parts of it, that learned from a part of the queries, because the model has a
         limit on documents.
+    column_record_ : ColumnRecord
+        What was said of the columns when the training data was read from files, such as where
+        feature ids begin.
+    curve_ : ndarray of shape (n_rounds, 2)
+        If validation queries stopped the training: numbers of rounds, and the ranker's `measure`
+        after as many rounds. It also has the rounds after the best one.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -164,6 +171,7 @@ class Ranker(Estimator):
         if held_out is not None:
             held_out = sampled_validation(held_out, max_documents)
         self._fit_sampled(dataset, weights, held_out, limit)
+        _training.remember_columns(self, dataset)
         _training.tell_parts(self)
         return self
 
@@ -274,6 +282,22 @@ class Ranker(Estimator):
         """
         return _explaining.contributions(self, admitted_to(self, X, qid))
 
+    def explain(self, X: Any, query: Any, *, qid: Any = None) -> Explanation:
+        """Explain the order of one query's documents.
+
+        Every ranker gives the scores and what each feature contributes to them, or the reason why
+        its score is not a sum over features. A ranker that merges others adds their scores. A
+        `LocalRanker` adds the groups and the nearest training queries.
+
+        Parameters
+        ----------
+        X, qid
+            Data with the query, as for `predict`.
+        query : id
+            Id of the query. Ids are compared as texts: 7 is "7".
+        """
+        return _explaining.explained(self, X, query, qid)
+
     @property
     def feature_importances_(self) -> Floats:
         """The importance of each feature in the fitted ranker, as shares with sum 1.
@@ -302,6 +326,10 @@ class Ranker(Estimator):
     def n_models_(self) -> int:
         """Number of models in the fitted ranker."""
         return 1
+
+    def _members(self) -> Sequence[Ranker]:
+        """The rankers whose lists this one merges."""
+        return ()
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """Contributions of the columns that `_predict` sees, of all together, and the base."""

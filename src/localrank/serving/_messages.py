@@ -189,6 +189,12 @@ class Model(Struct):
     takes_words: Annotated[
         bool, Meta(description="Whether the model ranks by the words of a query, too.")
     ] = False
+    document_keys: Annotated[
+        list[str], Meta(description="Where a document's texts are, if the model takes words.")
+    ] = []
+    example: Annotated[
+        dict[str, Any] | None, Meta(description="The content of a request that the model ranks.")
+    ] = None
     training_data: dict[str, Any] = {}
     versions: Annotated[
         dict[str, str], Meta(description="Versions of the libraries it was trained with.")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from localrank._base.names import unknown
 from localrank.persistence import load_ranker_and_texts, read_manifest
 from localrank.rankers import Ranker
+from localrank.serving._examples import example_of
 from localrank.serving._explaining import reasons
 from localrank.serving._messages import Id, Model, Refused
 from localrank.serving.settings import Settings
@@ -46,6 +47,8 @@ class Loaded:
     loaded_at : float
     texts : TextRanker or None
         Turns the words of a query into features for `ranker`. None: the model takes no words.
+    example : dict or None
+        A request that the model ranks.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Loaded:
     manifest: dict[str, Any]
     loaded_at: float
     texts: TextRanker | None = None
+    example: dict[str, Any] | None = None
 
 
 class ServedModels:
@@ -166,6 +170,9 @@ class ServedModels:
                 described.n_features = manifest["n_features"]
                 described.feature_names = manifest["feature_names"]
                 described.takes_words = model.texts is not None
+                if model.texts is not None:
+                    described.document_keys = list(model.texts.extractor_.document_keys)
+                described.example = model.example
                 described.training_data = manifest["training_data"]
                 described.versions = manifest["versions"]
             result.append(described)
@@ -185,7 +192,8 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
     if texts is not None:
         rank_by_made_up_words(texts)
     version = manifest["digest"][:N_DIGITS]
-    return Loaded(name, ranker, version, manifest, time.time(), texts), state
+    example = example_of(ranker, texts)
+    return Loaded(name, ranker, version, manifest, time.time(), texts, example), state
 
 
 def _warm(ranker: Ranker) -> None:

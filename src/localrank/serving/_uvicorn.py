@@ -1,9 +1,9 @@
 """The parts of uvicorn that it does not promise to keep, behind one door.
 
-uvicorn has no options for the time and size of a request's head, nor for workers that stay alive on
-SIGHUP. The classes here override methods for that. If a version of uvicorn lacks such a method, the
-service goes without what it was for, and says so in its log. `tests/serving/test_uvicorn.py` says
-what changed.
+uvicorn has no options for the time and size of a request's head, for requests that are sent
+before earlier ones are answered, nor for workers that stay alive on SIGHUP. The classes here
+override methods for that. If a version of uvicorn lacks such a method, the service goes without
+what it was for, and says so in its log. `tests/serving/test_uvicorn.py` says what changed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,18 @@ import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
 
 log = logging.getLogger("localrank.serving")
-# The most seconds and bytes that the head of a request may take.
-HEAD_SECONDS, HEAD_BYTES = 10, 1 << 16
+# The most seconds that the head of a request may take, and the rest of a body that was answered
+# before its end.
+HEAD_SECONDS = 10
+# The most bytes of a request's head; and of the bytes around its body that outnumber the body:
+# sizes and extensions of chunks, and trailers.
+HEAD_BYTES = 1 << 16
+# The most headers. Each takes some hundred bytes of memory, however short it is.
+MAX_HEADERS = 100
+# The most seconds that a client may leave an answer unread.
+UNREAD_SECONDS = 30
+# Bytes that are parsed at once. The requests in them are the most that wait behind a request.
+STEP = 1 << 12
 # What the installed version of uvicorn lacks, by class.
 LACKING: dict[str, str] = {}
 
@@ -47,7 +57,12 @@ else:
             "connection_lost",
             "data_received",
             "on_message_begin",
+            "on_header",
             "on_headers_complete",
+            "on_body",
+            "on_response_complete",
+            "pause_writing",
+            "resume_writing",
         ],
     )
     Multiprocess = borrowed(
@@ -76,46 +91,120 @@ def run_workers(config: uvicorn.Config) -> None:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request comes too slowly or is too long.
+    """A connection that bounds what a client can make the service keep, wait for and do.
 
-    The application sees a request only when its head is complete. Without these limits, anybody
-    could keep connections open or fill the memory.
+    The application sees a request when its head is complete, and limits its body. All else is
+    limited here, because anybody can send it, with or without a token:
+
+    - A head that comes too slowly or is too long closes the connection. So do a body that does not
+      end after its answer, and an answer that nobody reads.
+    - Trailers are dropped. Chunks that consist mostly of sizes and extensions close the connection.
+    - While a request waits for the answer to an earlier one, nothing more is parsed or read.
     """
 
-    _n_bytes = 0
+    _n_excess = 0
+    _in_head = True
     _waiting: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._received = bytearray()
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._is_read()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._n_bytes += len(data)
-        super().data_received(data)
-        if self._waiting is not None and self._n_bytes > HEAD_BYTES:
-            self.transport.close()
+        self._received += data
+        self._parse()
+
+    def _parse(self) -> None:
+        """Parse what was received, up to a request that waits for the answer to another one."""
+        begin = 0
+        while begin < len(self._received) and not self.pipeline:
+            if self.transport.is_closing():
+                self._received.clear()
+                return
+            part = bytes(self._received[begin : begin + STEP])
+            begin += len(part)
+            self._n_excess += len(part)
+            super().data_received(part)
+            if self._n_excess > HEAD_BYTES:
+                self._close()
+        del self._received[:begin]
+        self._read_no_more_than_is_answered()
+
+    def _read_no_more_than_is_answered(self) -> None:
+        if (self.pipeline or self._received) and not self.transport.is_closing():
+            self.flow.pause_reading()
 
     def on_message_begin(self) -> None:
+        self._in_head = True
+        self._n_excess = 0
         self._wait()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # The parser reports trailers as headers. Kept, they would outgrow every limit.
+        if not self._in_head:
+            return
+        if len(self.headers) == MAX_HEADERS:
+            raise ValueError(f"more than {MAX_HEADERS} headers")  # answered with 400
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        self._in_head = False
         self._stop_waiting()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        # Counted as received, so once for itself and once for what may surround it.
+        self._n_excess -= 2 * len(body)
+        super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        # The next head has its time from now on, and so has the rest of a body that nobody needs.
+        self._wait()
+        super().on_response_complete()
+        self._read_no_more_than_is_answered()
+        if self._received:
+            self.loop.call_soon(self._parse)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
     def _wait(self) -> None:
         self._stop_waiting()
-        self._n_bytes = 0
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self._waited)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+
+    def _waited(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self._close()
+        else:
+            self._wait()  # the client waits for an answer, and need not send
+
+    def _close(self) -> None:
+        self.transport.close()
+        # If the client does not read, the last answer would keep the connection open.
+        self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
 
 
 class Workers(Multiprocess):

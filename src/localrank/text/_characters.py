@@ -27,6 +27,9 @@ _ALONE = (
     (0x1B150, 0x1B153),
     (0x20000, 0x40000),
 )
+_MAX_MARKS = 30
+# Letters of half width that become marks.
+_KATAKANA_MARKS = (0xFF9E, 0xFF9F)
 # Invisible characters: soft hyphens, joiners, marks of direction. The zero-width space is a break.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
@@ -78,7 +81,37 @@ def normalised(text: str, lowercase: bool) -> bytes:
     if text.isascii():
         data = text.encode()
         return data.lower() if lowercase else data
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    text = _INVISIBLE.sub("", _compatible(text))
     if lowercase:
-        text = unicodedata.normalize("NFKC", text.casefold())
+        text = _compatible(text.casefold())
     return text.encode("utf-8", "surrogatepass")
+
+
+def _compatible(text: str) -> str:
+    """A text in NFKC.
+
+    A joiner is put between every 30 marks, as in Unicode's Stream-Safe Text Format: Python sorts
+    the marks of a character in time that grows with the square of their number.
+    """
+    if len(text) > _MAX_MARKS:
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        marks = np.flatnonzero(_combining()[codes])
+        if (marks[_MAX_MARKS:] - marks[:-_MAX_MARKS] == _MAX_MARKS).any():
+            text = _many_marks().sub("\\g<0>\u034f", text)
+    return unicodedata.normalize("NFKC", text)
+
+
+@cache
+def _combining() -> NDArray[np.bool_]:
+    """Of each character, whether NFKC joins it to the one before it, or sorts it among marks."""
+    table = np.zeros(_N_CODES, np.bool_)
+    for code in (*np.flatnonzero(unicode_classes() == MARK).tolist(), *_KATAKANA_MARKS):
+        table[code] = unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0]) > 0
+    return table
+
+
+@cache
+def _many_marks() -> re.Pattern[str]:
+    """So many marks, and another one behind them."""
+    one = f"[{''.join(map(chr, np.flatnonzero(_combining()).tolist()))}]"
+    return re.compile(f"{one}{{{_MAX_MARKS}}}(?={one})")

@@ -92,8 +92,7 @@ class Index:
                 f"The candidate {names[places.index(-1)]!r} of query {query!r} is not in the "
                 f"corpus."
             )
-        if len(set(places)) < len(places):
-            twice = next(name for place, name in enumerate(names) if name in names[:place])
+        if (twice := first_repeated(np.array(names))) is not None:
             raise ValueError(
                 f"The candidate {twice!r} of query {query!r} is given twice. Give it once."
             )

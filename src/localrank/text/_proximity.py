@@ -10,6 +10,8 @@ from localrank._kernels.compilation import kernel
 
 Numbers = NDArray[np.int32]
 
+_LAST_BITS = 1023
+
 
 @kernel
 def taken_words(words: Numbers, bounds: Integers, documents: Integers) -> tuple[Numbers, Integers]:
@@ -64,30 +66,52 @@ def proximity_features(
     table = np.zeros((len(begins) - 1, 2))
     if n_terms == 0:
         return table
-    follows = np.zeros((n_terms, n_terms), np.bool_)
-    for at in range(len(sequence) - 1):
-        follows[sequence[at], sequence[at + 1]] = True
-    latest = np.empty(n_terms, np.int64)
-    for row in range(len(begins) - 1):
-        latest[:] = -1
-        n_seen, shortest, previous, n_pairs = 0, 0, -1, 0
+    order = np.argsort(terms)
+    ordered = terms[order]
+    # Most words of documents are no terms of the query, and are known by their last bits.
+    is_possible = np.zeros(_LAST_BITS + 1, np.bool_)
+    for term in terms:
+        is_possible[term & _LAST_BITS] = True
+    followers = np.sort(sequence[:-1] * n_terms + sequence[1:])
+    # The terms of the query in a document, and their places. The shortest window of all terms ends
+    # with one of them; it begins where the next begin would leave out a term.
+    longest = np.diff(begins).max() if len(table) else 0
+    found, places = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    counts = np.empty(n_terms, np.int64)
+    for row in range(len(table)):
+        counts[:] = 0
+        n_pairs, n_found, n_inside, begin, shortest, previous = 0, 0, 0, 0, 0, -1
         for at in range(begins[row], begins[row + 1]):
-            word = words[at]
-            term = -1
-            for place in range(n_terms):
-                if terms[place] == word:
-                    term = place
-                    break
-            if term >= 0:
-                if previous >= 0 and follows[previous, term]:
-                    n_pairs += 1
-                n_seen += latest[term] < 0
-                latest[term] = at
-                if n_seen == n_terms:
-                    width = at - latest.min() + 1
-                    shortest = width if shortest == 0 else min(shortest, width)
+            place = place_in(ordered, words[at]) if is_possible[words[at] & _LAST_BITS] else -1
+            if place < 0:
+                previous = -1
+                continue
+            term = order[place]
+            if previous >= 0 and place_in(followers, previous * n_terms + term) >= 0:
+                n_pairs += 1
             previous = term
+            found[n_found], places[n_found] = term, at
+            n_found += 1
+            n_inside += counts[term] == 0
+            counts[term] += 1
+            while counts[found[begin]] > 1:
+                counts[found[begin]] -= 1
+                begin += 1
+            if n_inside == n_terms:
+                width = at - places[begin] + 1
+                shortest = width if shortest == 0 else min(shortest, width)
         if shortest > 0:
             table[row, 0] = n_terms / shortest
         table[row, 1] = n_pairs
     return table
+
+
+@kernel(forceinline=True)
+def place_in(values: Integers, value: int) -> int:
+    """A place of a value among ascending ones; -1 where it is not."""
+    place, n = 0, len(values)
+    while n > 1:
+        half = n >> 1
+        place += half if values[place + half] <= value else 0
+        n -= half
+    return place if n == 1 and values[place] == value else -1

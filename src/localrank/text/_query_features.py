@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Floats, Integers
 from localrank._kernels.compilation import kernel
+from localrank.data._errors import AdvisedError
 from localrank.text._corpus import Part
 from localrank.text._index import Index, joined_words, with_whole
 from localrank.text._postings import Numbers, counts_in, inverted, squared_norms
@@ -103,6 +104,8 @@ class QueryFeatures:
     names : sequence of str
         Names of the features, from `feature_names`, without the columns of documents.
     settings : TermWeighting
+    max_words : int
+        The most different words of a query.
     """
 
     def __init__(
@@ -112,10 +115,12 @@ class QueryFeatures:
         fields: Sequence[str],
         names: Sequence[str],
         settings: TermWeighting,
+        max_words: int,
     ) -> None:
         self.index = index
         self.analyzer = analyzer
         self.settings = settings
+        self.max_words = max_words
         self.n_fields = len(fields)
         self.n_features = len(names)
         s = settings
@@ -127,9 +132,16 @@ class QueryFeatures:
         self.query_length = [place for place, name in enumerate(names) if name == "query_length"]
 
     def terms_of(self, query: str) -> QueryTerms:
-        """The terms of a query."""
+        """The terms of a query. Refuses a query of too many different ones."""
         words = list(self.analyzer(query))
         places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        if len(places) > self.max_words:
+            raise AdvisedError(
+                f"A query may have at most {self.max_words:,} different words. Got "
+                f"{len(places):,} instead, in {query[:40]!r}….",
+                "Shorten it, or set max_query_words of the FeatureExtractor.",
+                "Shorten it.",
+            )
         sequence = np.array([places[word] for word in words], dtype=np.int64)
         repeats = np.bincount(sequence, minlength=len(places)).astype(np.float64)
         numbers = self.index.vocabulary.numbers(list(places)).astype(np.int64)

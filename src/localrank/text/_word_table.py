@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -37,6 +38,8 @@ class WordTable:
     """
 
     def __init__(self) -> None:
+        # Unknown to those who write the texts. Numbers of words do not depend on it.
+        self._secrets = np.frombuffer(os.urandom(16), np.uint64).copy()
         self._slots = np.zeros((2 * _FIRST_WORDS, 2), np.uint64)
         self._hashes = np.empty(_FIRST_WORDS, np.uint64)
         self._begins = np.zeros(_FIRST_WORDS + 1, np.int64)
@@ -78,8 +81,8 @@ class WordTable:
         state = np.zeros(4, np.int64)
         state[2] = self._n_words
         while not number_words(
-            data, bounds, classes, self._slots, self._hashes, self._begins, self._letters,
-            state, numbers, starts,
+            data, bounds, classes, self._secrets,
+            self._slots, self._hashes, self._begins, self._letters, state, numbers, starts,
         ):  # fmt: skip
             self._n_words = int(state[2])
             self._grow()
@@ -91,8 +94,8 @@ class WordTable:
         numbers = np.empty(len(begins) - 1, np.int32)
         state = np.array([0, self._n_words], np.int64)
         while not number_given(
-            letters, begins, add, self._slots, self._hashes, self._begins, self._letters,
-            state, numbers,
+            letters, begins, add, self._secrets,
+            self._slots, self._hashes, self._begins, self._letters, state, numbers,
         ):  # fmt: skip
             self._n_words = int(state[1])
             self._grow()
@@ -205,21 +208,66 @@ def word_bounds(text: Bytes, classes: Bytes) -> Integers:
 
 
 @inlined
-def hash_of(text: Bytes, begin: int, end: int) -> Any:
-    """FNV-1a, with its high bits mixed into the low ones."""
-    value = np.uint64(14695981039346656037)
-    for at in range(begin, end):
-        value = (value ^ np.uint64(text[at])) * np.uint64(1099511628211)
-    return value ^ (value >> np.uint64(29))
-
-
-@inlined
 def key_of(text: Bytes, begin: int, end: int) -> Any:
     """The first bytes of a word and its length, in eight bytes: all of a word that is short."""
     key = np.uint64(min(end - begin, 255)) << np.uint64(56)
     for place in range(min(end - begin, _SHORT)):
         key |= np.uint64(text[begin + place]) << np.uint64(8 * place)
     return key
+
+
+@inlined
+def turned(value: Any, by: int) -> Any:
+    """A number of 64 bits, turned to the left."""
+    return (value << np.uint64(by)) | (value >> np.uint64(64 - by))
+
+
+@inlined
+def sip_round(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """One round of SipHash."""
+    a += b
+    c += d
+    b = turned(b, 13) ^ a
+    d = turned(d, 16) ^ c
+    a = turned(a, 32)
+    c += b
+    a += d
+    b = turned(b, 17) ^ c
+    d = turned(d, 21) ^ a
+    c = turned(c, 32)
+    return a, b, c, d
+
+
+@inlined
+def hash_of(text: Bytes, begin: int, end: int, key: Any, secret: Any, other_secret: Any) -> Any:
+    """SipHash-1-3 of a word, whose key is `key_of` it.
+
+    Nobody who does not know the secrets can choose words that share a slot.
+    """
+    a = secret ^ np.uint64(0x736F6D6570736575)
+    b = other_secret ^ np.uint64(0x646F72616E646F6D)
+    c = secret ^ np.uint64(0x6C7967656E657261)
+    d = other_secret ^ np.uint64(0x7465646279746573)
+    last = key
+    if end - begin > _SHORT:
+        at = begin
+        while end - at >= 8:
+            block = np.uint64(0)
+            for place in range(8):
+                block |= np.uint64(text[at + place]) << np.uint64(8 * place)
+            a, b, c, d = sip_round(a, b, c, d ^ block)
+            a ^= block
+            at += 8
+        last = np.uint64((end - begin) & 255) << np.uint64(56)
+        for place in range(end - at):
+            last |= np.uint64(text[at + place]) << np.uint64(8 * place)
+    # The last block of a short word is its key: its bytes, and its length in the highest one.
+    a, b, c, d = sip_round(a, b, c, d ^ last)
+    a ^= last
+    c ^= np.uint64(255)
+    for _ in range(3):
+        a, b, c, d = sip_round(a, b, c, d)
+    return a ^ b ^ c ^ d
 
 
 @inlined
@@ -283,7 +331,7 @@ def added(
 
 @kernel
 def number_words(
-    text: Bytes, bounds: Integers, classes: Bytes,
+    text: Bytes, bounds: Integers, classes: Bytes, secrets: Slots,
     slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
     state: Integers, numbers: Numbers, starts: Integers,
 ) -> bool:  # fmt: skip
@@ -292,13 +340,14 @@ def number_words(
     The state is the text and the place to go on from, how many words the table has, and how many
     were numbered.
     """
+    secret, other_secret = secrets
     document, at, n_words, n = state
     while document < len(bounds) - 1:
         end = bounds[document + 1]
         begin, stop = next_word(text, at, end, classes)
         while begin < end:
-            value = hash_of(text, begin, stop)
             key = key_of(text, begin, stop)
+            value = hash_of(text, begin, stop, key, secret, other_secret)
             slot = slot_of(text, begin, stop, value, key, slots, begins, letters)
             if slots[slot, 1] == 0:
                 if not added(
@@ -319,16 +368,17 @@ def number_words(
 
 @kernel
 def number_given(
-    words: Bytes, bounds: Integers, add: bool,
+    words: Bytes, bounds: Integers, add: bool, secrets: Slots,
     slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
     state: Integers, numbers: Numbers,
 ) -> bool:  # fmt: skip
     """Number given words; False where the table must grow before it is called again."""
+    secret, other_secret = secrets
     first, n_words = state
     for word in range(first, len(numbers)):
         begin, end = bounds[word], bounds[word + 1]
-        value = hash_of(words, begin, end)
         key = key_of(words, begin, end)
+        value = hash_of(words, begin, end, key, secret, other_secret)
         slot = slot_of(words, begin, end, value, key, slots, begins, letters)
         if slots[slot, 1] == 0 and add:
             if not added(

@@ -12,7 +12,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted, clone
-from localrank._base.rules import Rule, Rules, check_parameters, instance, number, one_of
+from localrank._base.rules import Rule, Rules, check_parameters, instance, number, one_of, whole
 from localrank.data import RankingDataset, Run
 from localrank.data._checks import text_ids
 from localrank.data._offsets import offsets_of
@@ -80,6 +80,9 @@ class FeatureExtractor(Estimator):
         Jelinek and Mercer's λ: the share of the collection in the feature `lm_jm`.
     discount : float
         δ of absolute discounting, for the feature `lm_abs`.
+    max_query_words : int, default=1000
+        The most different words of a query. A query with more is refused: time and memory grow
+        with the words of a query times the number of documents.
 
     Attributes
     ----------
@@ -124,6 +127,7 @@ class FeatureExtractor(Estimator):
         "prior": number(above=0),
         "share": number(above=0, most=1),
         "discount": number(above=0, most=1),
+        "max_query_words": whole(1),
     }
 
     _fitted: ClassVar[Rules] = {"index_": instance(Index)}
@@ -142,6 +146,7 @@ class FeatureExtractor(Estimator):
         prior: float = 2000.0,
         share: float = 0.1,
         discount: float = 0.7,
+        max_query_words: int = 1000,
     ) -> None:
         self.fields = fields
         self.features = features
@@ -154,6 +159,7 @@ class FeatureExtractor(Estimator):
         self.prior = prior
         self.share = share
         self.discount = discount
+        self.max_query_words = max_query_words
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -379,7 +385,9 @@ class FeatureExtractor(Estimator):
             self.variant, self.k1, self.b, self.prior, self.share, self.discount
         )
         names = feature_names(self.features, self.field_names)
-        return QueryFeatures(self.index_, self._analyzer, self.field_names, names, weighting)
+        return QueryFeatures(
+            self.index_, self._analyzer, self.field_names, names, weighting, self.max_query_words
+        )
 
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]

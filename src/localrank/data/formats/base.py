@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 if TYPE_CHECKING:
+    from localrank.data._column_record import ColumnRecord
     from localrank.data._row_batches import Batches
     from localrank.data.dataset import RankingDataset
     from localrank.registry import Declaration
@@ -29,9 +30,11 @@ class Wanted:
     labels : "needed", "optional" or "ignored"
         Whether the data must have labels. Ignored labels need not be read.
     n_features : int or None
-        Number of features of a model or of other data. Files may lack the last ones.
+        Number of features of a model or of other data.
     feature_names : sequence of str or None
         Names of these features.
+    columns : ColumnRecord or None
+        What was said of the columns of the data that the model was trained on.
     say : callable
         Takes a line about what was left out.
     """
@@ -40,6 +43,7 @@ class Wanted:
     labels: Labels
     n_features: int | None
     feature_names: Sequence[str] | None
+    columns: ColumnRecord | None
     say: Callable[[str], None]
 
 

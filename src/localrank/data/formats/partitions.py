@@ -8,7 +8,7 @@ from typing import Any
 
 from localrank.data.dataset import RankingDataset
 from localrank.data.formats.base import Wanted
-from localrank.data.formats.table import TableFiles, without_labels
+from localrank.data.formats.table import TableFiles, like_training, tell_left_out, without_labels
 from localrank.registry import declare
 
 
@@ -36,6 +36,7 @@ class PartitionFiles(TableFiles):
         from localrank.data.partition_files import damage_named, open_table
         from localrank.data.partitions import open_partitions, partition_paths
 
+        options = like_training(wanted, options)
         files = [file for path in paths for file in partition_paths(path)]
         if wanted.labels == "optional":
             label = options.get("label", "label")
@@ -43,7 +44,9 @@ class PartitionFiles(TableFiles):
                 options["label"] = label if label in open_table(files[0]).schema.names else None
         elif wanted.labels == "ignored":
             options = without_labels(options)
-        return open_partitions(files, **options)
+        dataset = open_partitions(files, **options)
+        tell_left_out(paths[0], dataset, wanted, options)
+        return dataset
 
     def sample(self) -> tuple[str, bytes]:
         import pyarrow

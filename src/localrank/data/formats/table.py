@@ -16,6 +16,9 @@ from localrank.registry import declare
 if TYPE_CHECKING:
     from localrank.data._row_batches import TableBatches
 
+# At most this many columns are named in a line.
+_MAX_NAMED = 5
+
 
 @declare("table", "tables with one row for each document: Parquet, CSV, Arrow")
 class TableFiles(Format):
@@ -49,10 +52,14 @@ class TableFiles(Format):
         from localrank.data.concatenation import concatenate
         from localrank.data.tables import read_table
 
+        options = like_training(wanted, options)
         optional = [options.get("label", "label")] if wanted.labels != "needed" else []
         if wanted.labels == "ignored":
             options = without_labels(options)
-        return concatenate([read_table(path, **options, optional=optional) for path in paths])
+        tables = [read_table(path, **options, optional=optional) for path in paths]
+        for path, table in zip(paths, tables, strict=True):
+            tell_left_out(path, table, wanted, options)
+        return concatenate(tables)
 
     def batches(
         self, dtype: np.dtype[Any], batch_bytes: int, advance: Callable[[], None], **options: Any
@@ -69,6 +76,29 @@ class TableFiles(Format):
 
     def sample(self) -> tuple[str, bytes]:
         return "sample.csv", b"qid,label,bm25,clicks\n7,1,0.5,3\n7,0,2,0\n8,2,0,1\n"
+
+
+def like_training(wanted: Wanted, options: dict[str, Any]) -> dict[str, Any]:
+    """Options that choose the features of a model by their names, unless the caller chose some."""
+    if wanted.feature_names is None or options.keys() & {"features", "ignore"}:
+        return options
+    return options | {"features": list(wanted.feature_names)}
+
+
+def tell_left_out(
+    path: Path, table: RankingDataset, wanted: Wanted, options: Mapping[str, Any]
+) -> None:
+    """Say which columns are neither features of the model nor left out by somebody's choice."""
+    if wanted.feature_names is None or table.column_record is None:
+        return
+    chosen = {*options.get("ignore", ()), *(wanted.columns.left_out if wanted.columns else ())}
+    new = [repr(name) for name in table.column_record.left_out if name not in chosen]
+    if new:
+        more = f", and {len(new) - _MAX_NAMED:,} more" if len(new) > _MAX_NAMED else ""
+        wanted.say(
+            f"{path}: columns that are not features of the training data are left out: "
+            f"{', '.join(new[:_MAX_NAMED])}{more}"
+        )
 
 
 def without_labels(options: dict[str, Any]) -> dict[str, Any]:

@@ -18,15 +18,31 @@ from localrank._base.distributed import client_in_scope
 from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import number_of_jobs
 from localrank._base.progress import progress
-from localrank._base.rules import Rules, check_together, instance, number, whole
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    flag,
+    instance,
+    number,
+    refuse,
+    whole,
+)
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._gains import Gain, a_gain, check_gains, differ_in_gain, lesson_of_gain
+from localrank.rankers._inputs import same_features
+from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
-from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
+from localrank.rankers.boosted_trees._monotone import (
+    Monotone,
+    a_direction_for_features,
+    check_keeps,
+    monotone_parameters,
+)
+from localrank.trees import Trees, joined, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:
     import lightgbm
@@ -69,9 +85,10 @@ class SummedTrees(Ranker):
     # LightGBM's name of the objective.
     _objective_name: ClassVar[str]
 
-    def _keep(self, text: str, n_documents: int) -> None:
-        """Store a model that LightGBM wrote."""
-        self.trees_ = read_lightgbm_text(text)
+    def _keep(self, text: str, n_documents: int, start: Trees | None = None) -> None:
+        """Store a model that LightGBM wrote, after the trees that it adds to."""
+        trees = read_lightgbm_text(text)
+        self.trees_ = trees if start is None else joined([(start, 1.0), (trees, 1.0)])
         self.__dict__.pop("booster", None)
         if self.trees_.leaf_offsets[1] == 1:
             warn_of_no_split(self, n_documents)
@@ -108,7 +125,12 @@ class SummedTrees(Ranker):
 class BoostedTrees(SummedTrees):
     """Base class of LambdaMART, CrossEntropyMART and GBRT: everything but the objective."""
 
-    _parameters: ClassVar[Rules] = {**BOOSTING, "gain": a_gain}
+    _parameters: ClassVar[Rules] = {
+        **BOOSTING,
+        "gain": a_gain,
+        "monotone": a_direction_for_features,
+        "warm_start": flag,
+    }
 
     # The gain of a label: a parameter of objectives that weigh documents by it.
     gain: Gain = None
@@ -124,6 +146,8 @@ class BoostedTrees(SummedTrees):
         l2: float = 1.0,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        monotone: Monotone = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -135,6 +159,8 @@ class BoostedTrees(SummedTrees):
         self.l2 = l2
         self.patience = patience
         self.measure = measure
+        self.monotone = monotone
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -157,6 +183,10 @@ class BoostedTrees(SummedTrees):
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
+        if self._continues:
+            self._check_continues(dataset)
+            dataset = self._as_before(dataset)
+            valid = None if valid is None else self._as_before(valid)
         client = client_in_scope()
         if client is not None and dataset.partitions:
             from localrank.rankers.boosted_trees._distributed_trees import (
@@ -181,8 +211,35 @@ class BoostedTrees(SummedTrees):
         check_gains(self, dataset, query_weights)
         lists = self._lists(dataset, query_weights)
         objective, target = self._objective(lists[0])
-        parameters = {**boosting_parameters(self, self._objective_name), **objective}
-        self._keep(boosted(self, lists, parameters, target, valid), lists[0].n_documents)
+        parameters = {
+            **boosting_parameters(self, self._objective_name),
+            **monotone_parameters(self, dataset),
+            **objective,
+        }
+        start = self.trees_ if self._continues else None
+        text = boosted(self, lists, parameters, target, valid, start=start)
+        self._keep(text, lists[0].n_documents, start)
+
+    @property
+    def _continues(self) -> bool:
+        """Whether `fit` adds trees to those of an earlier fit."""
+        return self.warm_start and hasattr(self, "trees_")
+
+    def _check_continues(self, dataset: RankingDataset) -> None:
+        """Refuse data and parameters with which no trees can be added."""
+        dataset = self._as_before(dataset)
+        if self.n_trees <= self.n_trees_:
+            refuse(
+                self,
+                "n_trees",
+                f"larger than {self.n_trees_}, the number of trees it has, if warm_start is True",
+            )
+        check_keeps(self, self.trees_, dataset)
+
+    def _as_before(self, dataset: RankingDataset) -> RankingDataset:
+        """The dataset with its features in the order in which the first trees learned them."""
+        name = type(self).__name__
+        return same_features(name, self.n_features_in_, self._door.feature_names, dataset)
 
 
 def row_weights(dataset: RankingDataset, query_weights: Weights) -> Weights:
@@ -226,8 +283,11 @@ def boosted(
     target: Floats,
     valid: HeldOut,
     scores_of: Callable[[Array], Array] | None = None,
+    start: Trees | None = None,
 ) -> str:
-    """Boost trees, stop early on validation queries, and set `n_trees_`. LightGBM's text of them.
+    """Boost trees, stop early on validation queries, and set `n_trees_`.
+
+    Returns LightGBM's text of the trees.
 
     Parameters
     ----------
@@ -241,6 +301,8 @@ def boosted(
     valid : RankingDataset or None
     scores_of : callable, optional
         Makes scores from LightGBM's predictions. None: they are the scores.
+    start : Trees, optional
+        Trees to add to. They count in `n_trees` and `n_trees_`, and are not in the text.
     """
     lightgbm = import_lightgbm()
 
@@ -252,19 +314,33 @@ def boosted(
     train.set_label(target).set_group(sizes)
     if weights is not None:
         train.set_weight(weights)
-    with progress(type(ranker).__name__, ranker.n_trees) as advance:
+    n_before = 0
+    if start is not None:
+        n_before = start.n_trees
+        train.set_init_score(_scores(start, dataset))
+    n_new = ranker.n_trees - n_before
+    with progress(type(ranker).__name__, n_new) as advance:
         callbacks: list[Any] = [lambda _: advance()]
         held_out: dict[str, Any] = {}
+        values: list[float] = []
         if valid is not None:
             held_out = {
                 "valid_sets": [binned_like(train, valid)],
-                "feval": _evaluation(valid, measure, scores_of),
+                "feval": _evaluation(valid, measure, scores_of, values),
             }
+            if start is not None:
+                held_out["valid_sets"][0].set_init_score(_scores(start, valid))
             callbacks.append(lightgbm.early_stopping(ranker.patience, verbose=False))
-        booster = lightgbm.train(parameters, train, ranker.n_trees, callbacks=callbacks, **held_out)
-    ranker.n_trees_ = booster.best_iteration if valid is not None else booster.current_iteration()
-    text: str = booster.model_to_string(num_iteration=ranker.n_trees_)
+        booster = lightgbm.train(parameters, train, n_new, callbacks=callbacks, **held_out)
+    n_kept = booster.best_iteration if valid is not None else booster.current_iteration()
+    ranker.n_trees_ = n_before + n_kept
+    remember_curve(ranker, values, n_before)
+    text: str = booster.model_to_string(num_iteration=n_kept)
     return text
+
+
+def _scores(trees: Trees, dataset: RankingDataset) -> Floats:
+    return np.concatenate([trees.score(block) for _, block in dataset.feature_blocks()])
 
 
 def warn_of_no_split(ranker: Ranker, n_documents: int) -> None:
@@ -289,11 +365,15 @@ def import_lightgbm() -> Any:
 
 
 def _evaluation(
-    valid: RankingDataset, measure: Measure, scores_of: Callable[[Array], Array] | None
+    valid: RankingDataset,
+    measure: Measure,
+    scores_of: Callable[[Array], Array] | None,
+    values: list[float],
 ) -> Callable[..., tuple[str, float, bool]]:
     """A function for LightGBM that evaluates our measure on validation queries after each tree.
 
-    LightGBM's own measure gives queries without relevant documents the perfect score.
+    LightGBM's own measure gives queries without relevant documents the perfect score. The
+    function adds each value to `values`.
     """
 
     def evaluate(predictions: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
@@ -301,6 +381,7 @@ def _evaluation(
         value = mean_of_queries(measure.of_rows(valid, scores))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")
+        values.append(value)
         return str(measure), value, measure.higher_is_better
 
     return evaluate

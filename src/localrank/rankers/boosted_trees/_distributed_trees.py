@@ -21,6 +21,7 @@ from localrank.rankers.boosted_trees._boosted_trees import (
     boosting_parameters,
     import_lightgbm,
 )
+from localrank.rankers.boosted_trees._monotone import monotone_parameters
 from localrank.rankers.boosted_trees.lambda_mart import MAX_LIST_LENGTH
 
 if TYPE_CHECKING:
@@ -109,8 +110,15 @@ def fit_on_cluster(
             f"{type(ranker).__name__} cannot be trained by several workers together. LambdaMART, "
             f"CrossEntropyMART and GBRT can; others learn from a part of the queries."
         )
-    if query_weights is not None or dataset.document_weights is not None or valid is not None:
-        what = "validation queries" if valid is not None else "weights"
+    weighted = query_weights is not None or dataset.document_weights is not None
+    if weighted or valid is not None or ranker._continues:
+        what = (
+            "earlier trees"
+            if ranker._continues
+            else "weights"
+            if weighted
+            else "validation queries"
+        )
         raise ValueError(
             f"Several workers together train {type(ranker).__name__} without {what}. Leave them "
             f"out, or set max_documents to learn from fewer documents on one machine."
@@ -124,7 +132,11 @@ def fit_on_cluster(
             f"Query {dataset.query_ids[largest]} has {dataset.query_sizes[largest]:,}."
         )
     objective, target = ranker._objective(dataset)
-    parameters = {**boosting_parameters(ranker, ranker._objective_name), **objective}
+    parameters = {
+        **boosting_parameters(ranker, ranker._objective_name),
+        **monotone_parameters(ranker, dataset),
+        **objective,
+    }
     together = _Together(client, len(dataset.partitions))
     rows = together.call(
         _rows_in_order, together.placed(dataset, target, drawn_seed(ranker.random_state))

@@ -42,6 +42,13 @@ class GBRT(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    monotone : dict or None, default=None
+        Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
+        score never falls when the feature rises and all others stay. -1: it never rises. A missing
+        value is neither high nor low. None: no constraints.
+    warm_start : bool, default=False
+        Whether `fit` adds trees to those of an earlier fit, on the same features, until there are
+        `n_trees`. False: each fit starts anew.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -53,6 +60,9 @@ class GBRT(BoostedTrees):
         Number of trees kept.
     trees_ : Trees
         The model as arrays.
+    curve_ : ndarray of shape (n_rounds, 2)
+        With validation queries: numbers of trees, and `measure` with as many trees. It also has
+        the trees after the best number.
     booster : lightgbm.Booster
         The same model as a LightGBM object, made on first use.
 

@@ -13,6 +13,7 @@ from localrank.measures import Measure
 from localrank.rankers._gains import Gain, gains
 from localrank.rankers.base import Weights
 from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees._monotone import Monotone
 from localrank.registry import declare
 
 # LightGBM's lambdarank refuses longer lists.
@@ -66,6 +67,13 @@ class LambdaMART(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    monotone : dict or None, default=None
+        Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
+        score never falls when the feature rises and all others stay. -1: it never rises. A missing
+        value is neither high nor low. None: no constraints.
+    warm_start : bool, default=False
+        Whether `fit` adds trees to those of an earlier fit, on the same features, until there are
+        `n_trees`. False: each fit starts anew.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -77,6 +85,9 @@ class LambdaMART(BoostedTrees):
         Number of trees kept.
     trees_ : Trees
         The model as arrays.
+    curve_ : ndarray of shape (n_rounds, 2)
+        With validation queries: numbers of trees, and `measure` with as many trees. It also has
+        the trees after the best number.
     booster : lightgbm.Booster
         The same model as a LightGBM object, made on first use.
 
@@ -114,6 +125,8 @@ class LambdaMART(BoostedTrees):
         gain: Gain = None,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        monotone: Monotone = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -126,6 +139,8 @@ class LambdaMART(BoostedTrees):
             l2=l2,
             patience=patience,
             measure=measure,
+            monotone=monotone,
+            warm_start=warm_start,
             n_jobs=n_jobs,
             random_state=random_state,
         )

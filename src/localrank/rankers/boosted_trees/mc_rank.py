@@ -91,6 +91,9 @@ class McRank(Ranker):
         The trees of each class.
     gains_ : ndarray of shape (n_classes,)
         Gain of each class, ascending.
+    curve_ : ndarray of shape (n_rounds, 2)
+        With validation queries: numbers of trees, and `measure` with as many trees. It also has
+        the trees after the best number.
 
     References
     ----------

@@ -14,6 +14,11 @@ from localrank.rankers.boosted_trees._boosted_trees import (
     lightgbm_parameters,
     row_weights,
 )
+from localrank.rankers.boosted_trees._monotone import (
+    Monotone,
+    a_direction_for_features,
+    monotone_parameters,
+)
 from localrank.registry import declare
 
 
@@ -43,6 +48,10 @@ class RandomForest(SummedTrees):
     document_fraction : float, default=0.632
         Share of the training documents that each tree sees. The default is the share of different
         documents in a sample drawn with replacement.
+    monotone : dict or None, default=None
+        Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
+        score never falls when the feature rises and all others stay. -1: it never rises. A missing
+        value is neither high nor low. None: no constraints.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -76,6 +85,7 @@ class RandomForest(SummedTrees):
         "min_leaf_documents": whole(1),
         "feature_fraction": number(above=0, most=1),
         "document_fraction": number(above=0, below=1),
+        "monotone": a_direction_for_features,
     }
 
     def __init__(
@@ -86,6 +96,7 @@ class RandomForest(SummedTrees):
         min_leaf_documents: int = 1,
         feature_fraction: float = 0.3,
         document_fraction: float = 0.632,
+        monotone: Monotone = None,
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -94,6 +105,7 @@ class RandomForest(SummedTrees):
         self.min_leaf_documents = min_leaf_documents
         self.feature_fraction = feature_fraction
         self.document_fraction = document_fraction
+        self.monotone = monotone
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -105,6 +117,7 @@ class RandomForest(SummedTrees):
         weights = row_weights(dataset, query_weights)
         parameters = {
             **lightgbm_parameters(self, self._objective_name),
+            **monotone_parameters(self, dataset),
             "boosting": "rf",
             "bagging_freq": 1,
             "bagging_fraction": self.document_fraction,

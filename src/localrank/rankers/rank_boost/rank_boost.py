@@ -19,6 +19,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._inputs import filling_of, has_two_labels
+from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
 from localrank.rankers.rank_boost._boosting import PairWeights, best_threshold
 from localrank.registry import declare
@@ -100,6 +101,9 @@ class RankBoost(Ranker):
     losses_ : ndarray of shape (n_rounds_,)
         Mean of exp(H(x_j) - H(x_i)) over the pairs after each round, with query weights. It falls
         strictly, and bounds the share of pairs in wrong order.
+    curve_ : ndarray of shape (n, 2)
+        With validation queries: numbers of rounds, and `measure` after as many rounds. It also has
+        the rounds after the best one.
     n_pairs_ : int
         Number of training pairs, without those of queries with weight 0.
 
@@ -183,6 +187,8 @@ class RankBoost(Ranker):
                 if held_out is not None and held_out.rounds_without_gain(stumps) >= self.patience:
                     break
         self.n_rounds_ = len(stumps) if held_out is None else held_out.best_round
+        if held_out is not None:
+            remember_curve(self, held_out.values)
         if not stumps:
             warnings.warn(
                 "RankBoost found no feature with a threshold that tells better from worse "
@@ -248,6 +254,7 @@ class _HeldOut:
         self._measure = measure
         self._scores = np.zeros(dataset.n_documents)
         self._best = -np.inf
+        self.values: list[float] = []
         self.best_round = 0
 
     def rounds_without_gain(self, stumps: list[tuple[int, float, float]]) -> int:
@@ -257,6 +264,7 @@ class _HeldOut:
         column = self._dataset.features[:, feature].astype(np.float64, copy=False)
         self._scores += alpha * (column > threshold)
         value = mean_of_queries(self._measure.of_rows(self._dataset, self._scores))
+        self.values.append(value)
         value = value if self._measure.higher_is_better else -value
         # A measure that skips every query does not stop training.
         if value > self._best or np.isnan(value):

@@ -184,23 +184,19 @@ function recognised() {
 /** The words of a query, if the chosen model takes words. */
 const wordsOf = () => (chosen().takes_words ? part("words").value.trim() : "");
 
-/** Fill in made-up documents that the chosen model takes. */
+/** Fill in the example of the chosen model: words of its index, or made-up documents. */
 function example() {
-  const { n_features, feature_names: names } = chosen();
-  const value = (row, column) => ((((7 * row + 3) * (column + 1) * 13) % 101) / 100).toFixed(2);
-  const rows = Array.from({ length: 8 }, (_, row) =>
-    Array.from({ length: n_features ?? 5 }, (_, column) => value(row, column)),
-  );
+  const { example: request, feature_names: names } = chosen();
+  if (!request) return;
+  part("words").value = request.query ?? "";
   const quoted = (name) => (/[",\s]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
-  const lines = names
-    ? [["id", ...names.map(quoted)], ...rows.map((row, i) => [`doc-${i + 1}`, ...row])].map((row) =>
-        row.join(","),
-      )
-    : rows.map(
-        (row, i) =>
-          `${i % 3} qid:1 ${row.map((text, j) => `${j + 1}:${text}`).join(" ")} # docid = doc-${i + 1}`,
-      );
-  part("text").value = `${lines.join("\n")}\n`;
+  const line = names
+    ? ({ id, features }) => [id, ...features].join(",")
+    : ({ id, features }, row) =>
+        `${row % 3} qid:1 ${features.map((x, i) => `${i + 1}:${x}`).join(" ")} # docid = ${id}`;
+  const lines = (request.documents ?? []).map(line);
+  if (names && lines.length) lines.unshift(["id", ...names.map(quoted)].join(","));
+  part("text").value = lines.map((text) => `${text}\n`).join("");
   look();
 }
 
@@ -209,12 +205,18 @@ function example() {
 async function rank() {
   look();
   const words = wordsOf();
-  if (!words && !reading) {
+  const pasted = reading?.lists[part("query").value];
+  if (!words && (!reading || pasted.byWords)) {
     if (!part("text").value.trim()) tell("text-problem", "Paste a list first.");
-    part("text").focus();
+    else if (pasted) tell("text-problem", "These documents have texts: type the words of a query.");
+    part(pasted ? "words" : "text").focus();
     return;
   }
-  const list = words ? { request: { query: words } } : reading.lists[part("query").value];
+  const list = !words
+    ? pasted
+    : pasted?.byWords
+      ? { ...pasted, request: { query: words, ...pasted.request } }
+      : { request: { query: words } };
   const name = part("model").value;
   const options = new URLSearchParams();
   if (part("top").value) options.set("top", part("top").value);

@@ -1,7 +1,10 @@
 // Shows the ranking of a list, and its explanation.
 
-// The most rows that are shown at first.
+// The most rows that are shown at first, the most documents that are explained, and the most
+// features of each.
 const MAX_ROWS = 200;
+const MAX_EXPLAINED = 20;
+const MAX_FEATURES_SHOWN = 4;
 
 function showRanking(answer, list, ms) {
   const { ranking, n_documents, model, version, query, explanation } = answer;
@@ -35,21 +38,59 @@ function showRanking(answer, list, ms) {
   ];
   part("answer").replaceChildren(
     ...(groups.length ? [served(groups, explanation.neighbours)] : []),
-    ...(explanation && !columns.length
-      ? [el("p", { class: "note" }, "This model has no groups or members to show.")]
-      : []),
     ...documentTable(answer, list, columns),
-    ...(columns.length
-      ? [
-          el(
-            "p",
-            { class: "note" },
-            `${groups.length ? "Group" : "Model"} columns: the rank of each document by this model alone.`,
-          ),
-        ]
-      : []),
+    ...notes(explanation, groups.length ? "Group" : columns.length ? "Model" : null).map((text) =>
+      el("p", { class: "note" }, text),
+    ),
+    ...(explanation?.contributions.length ? [decisive(answer)] : []),
   );
 }
+
+/** What the columns of an explanation mean, and why features are not among them. */
+function notes(explanation, column) {
+  const told = column ? [`${column} columns: the rank of each document by this model alone.`] : [];
+  return explanation?.no_contributions ? [...told, explanation.no_contributions] : told;
+}
+
+/** The features that contribute most to the scores of the first documents. */
+function decisive({ ranking, explanation }) {
+  const ids = new Map(ranking.map(({ id, index }) => [index, id]));
+  const line = ({ index, contributions, others }) => {
+    const shown = contributions.slice(0, MAX_FEATURES_SHOWN);
+    const rest = contributions
+      .slice(MAX_FEATURES_SHOWN)
+      .reduce((sum, { value }) => sum + value, others);
+    const told = shown.map(({ feature, value }) => reason(value, feature));
+    // What is left of sums that cancel is rounding.
+    if (Math.abs(rest) > 1e-9 * Math.abs(shown[0]?.value ?? 0)) told.push(reason(rest, "others"));
+    return el("tr", {}, el("th", { scope: "row" }, String(ids.get(index))), el("td", {}, told));
+  };
+  return el(
+    "div",
+    { class: "why" },
+    el("h3", {}, "Features that contribute most"),
+    el(
+      "p",
+      { class: "note" },
+      "What a feature adds to the score, compared with the mean document of the list, whose " +
+        `score is ${short(explanation.base)}.`,
+    ),
+    el(
+      "table",
+      { class: "plain" },
+      el("tbody", {}, explanation.contributions.slice(0, MAX_EXPLAINED).map(line)),
+    ),
+  );
+}
+
+const reason = (value, name) =>
+  el(
+    "span",
+    { class: "reason" },
+    el("span", { class: value > 0 ? "gain" : "loss" }, signed(value)),
+    ` ${name}`,
+  );
+const signed = (value) => `${value > 0 ? "+" : ""}${minus(Number(value.toPrecision(3)).toString())}`;
 
 const groupName = (group) => `Group ${group + 1}`;
 
@@ -89,6 +130,7 @@ function ranksBy(scores) {
 }
 
 function documentTable({ ranking, n_documents }, list, columns) {
+  const titled = list.titles?.some((title) => title !== undefined && title !== "");
   const labelled = list.labels?.some((label) => label !== undefined);
   const highest = Math.max(...(list.labels ?? []).map((label) => Number(label) || 0));
   const scores = ranking.map(({ score }) => score);
@@ -114,6 +156,7 @@ function documentTable({ ranking, n_documents }, list, columns) {
       {},
       heading("Rank", null, "number"),
       heading("Document"),
+      titled ? heading("Title") : null,
       // Documents of the index come in the order of BM25.
       heading(list.request.documents ? "Before" : "By BM25", null, "number"),
       heading("Score", null, "number"),
@@ -127,6 +170,7 @@ function documentTable({ ranking, n_documents }, list, columns) {
       {},
       el("td", { class: "number" }, String(place + 1)),
       el("th", { scope: "row" }, String(id)),
+      titled ? el("td", { class: "title" }, String(list.titles[index] ?? "")) : null,
       el("td", { class: "number" }, `${index + 1} `, moved(index - place)),
       el("td", { class: "number" }, minus(score.toFixed(digits)), bar((score - low) / range)),
       labelled ? el("td", { class: "number" }, labelChip(list.labels[index], highest)) : null,

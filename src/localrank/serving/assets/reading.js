@@ -20,20 +20,38 @@ const bodyOf = ({ request, text }) => text ?? JSON.stringify(request);
 function byQuery(rows, names) {
   const whole = rows.every(({ query }) => /^(0|-?[1-9]\d{0,14})$/.test(query));
   const lists = new Map();
-  for (const { query: written, id, label, features } of rows) {
+  for (const { query: written, id, label, title, features } of rows) {
     const query = whole ? Number(written) : written;
-    if (!lists.has(query))
-      lists.set(query, { request: { query, feature_names: names, documents: [] }, labels: [] });
-    lists.get(query).request.documents.push({ id, features });
-    lists.get(query).labels.push(label);
+    if (!lists.has(query)) {
+      const request = { query, feature_names: names, documents: [] };
+      lists.set(query, { request, labels: [], titles: [] });
+    }
+    const list = lists.get(query);
+    list.request.documents.push({ id, features });
+    list.labels.push(label);
+    list.titles.push(title);
   }
   return [...lists.values()];
 }
 
-/** The role of a column or key: id, query or label. null: it is a feature. */
+const ROLES = { id: "id", query: "query", qid: "query", label: "label", title: "title" };
+
+/** The role of a column or key: id, query, label or title. null: it is a feature. */
 function roleOf(name, model) {
   if (model.feature_names?.includes(name)) return null;
-  return { id: "id", query: "query", qid: "query", label: "label" }[name.toLowerCase()] ?? null;
+  return ROLES[name.toLowerCase()] ?? null;
+}
+
+/** Whether documents with these keys have texts that the model ranks by words, not features. */
+const haveTexts = (names, model) =>
+  names.some((name) => model.document_keys?.includes(name)) &&
+  !names.some((name) => model.feature_names?.includes(name));
+
+/** A list of documents with texts. The first text stands for a title if there is none. */
+function ofTexts(form, documents, model) {
+  const keys = ["title", ...model.document_keys];
+  const titles = documents.map((document) => document[keys.find((key) => document[key])]);
+  return { form, lists: [{ request: { documents }, titles, byWords: true }] };
 }
 
 /** A finite number. null: the value is missing. undefined: the text is not a number. */
@@ -67,7 +85,10 @@ function readJson(text, model) {
     );
   }
   if (Array.isArray(value)) return readArray(value, model);
-  if (Array.isArray(value.documents)) return { form: "JSON request", lists: [{ request: value, text }] };
+  if (Array.isArray(value.documents)) {
+    const titles = value.documents.map((document) => document?.title);
+    return { form: "JSON request", lists: [{ request: value, text, titles }] };
+  }
   if (!Array.isArray(value.lists)) throw new Unreadable('The object lacks "documents".');
   const bad = value.lists.findIndex((list) => !Array.isArray(list?.documents));
   if (bad >= 0) throw new Unreadable(`lists[${bad}] lacks "documents".`);
@@ -75,6 +96,8 @@ function readJson(text, model) {
 }
 
 function readArray(items, model) {
+  if (items.length && items.every((item) => haveTexts(Object.keys(item ?? {}), model)))
+    return ofTexts("JSON array of texts", items, model);
   const rows = items.map((item, number) => {
     if (Array.isArray(item)) return { features: item };
     if (item === null || typeof item !== "object")
@@ -138,11 +161,15 @@ function readTable(text, model) {
   if (names.length === 1 && !records.length)
     throw fault(header.line, "this is not CSV with a header, LETOR lines or JSON.");
   if (!records.length) throw fault(header.line, "no document follows the header.");
-  const roles = names.map((name) => roleOf(name, model));
+  const form = { "\t": "TSV", ",": "CSV", ";": "CSV with semicolons" }[separator];
+  const texts = haveTexts(names, model);
+  const roles = names.map((name) =>
+    texts && (name === "id" || model.document_keys.includes(name)) ? name : roleOf(name, model),
+  );
   const rows = records.map(({ line, fields }) => {
     if (fields.length !== names.length)
       throw fault(line, `the header has ${names.length} columns. Got ${fields.length} instead.`);
-    const row = { features: [] };
+    const row = texts ? {} : { features: [] };
     fields.forEach((field, column) => {
       if (roles[column]) {
         row[roles[column]] = field;
@@ -151,12 +178,13 @@ function readTable(text, model) {
       const number = numberOf(field);
       if (number === undefined)
         throw fault(line, `“${field}” in column “${names[column]}” is not a number.`);
-      row.features.push(number);
+      if (texts) row[names[column]] = number;
+      else row.features.push(number);
     });
     return row;
   });
+  if (texts) return ofTexts(form, rows, model);
   const features = names.filter((_, column) => !roles[column]);
-  const form = { "\t": "TSV", ",": "CSV", ";": "CSV with semicolons" }[separator];
   // A model without feature names takes the columns in the given order.
   return { form, lists: byQuery(rows, model.feature_names ? features : undefined) };
 }
