@@ -72,6 +72,7 @@ bounds: setup
 
 fuzz: setup
 	@$(BIN)/python tests/fuzz_letor.py --count 30000
+	@$(BIN)/python tests/fuzz_tables.py --count 10000
 
 lint: setup
 	$(BIN)/ruff check .
