@@ -97,7 +97,8 @@ def _in_trained_order(
 ) -> RankingDataset:
     place = {feature: column for column, feature in enumerate(given)}
     missing = [feature for feature in trained if feature not in place]
-    surplus = [feature for feature in given if feature not in set(trained)]
+    known = set(trained)
+    surplus = [feature for feature in given if feature not in known]
     if missing or surplus:
         differences = [
             f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
