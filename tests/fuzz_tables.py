@@ -246,7 +246,7 @@ def _ids_of_type(column):
 def read(path, expected, ignore):
     """Whether the file was refused or read; anything else is a finding."""
     try:
-        result = read_table(path, ignore=ignore)
+        result = read_table(path, ignore=ignore, categories=None)
     except ValueError as error:
         if not str(error).startswith(str(path)):
             raise RuntimeError(f"an error without the path: {error}") from error

@@ -381,6 +381,70 @@ def test_a_refit_on_complete_data_forgets_what_was_missing(model, model_of_holed
     assert_array_equal(again.predict(holed), model.predict(holed))
 
 
+@pytest.fixture(scope="module")
+def coloured(queries):
+    """The queries with a feature of categories that says something of the label."""
+    rng = np.random.default_rng(0)
+    colours = np.array(["red", "green", "blue", "black", None], dtype=object)
+    frame = pd.DataFrame(queries.features, columns=queries.feature_names)
+    noise = rng.integers(0, 2, len(frame))
+    frame.insert(3, "colour", colours[((queries.relevance + noise) % 5).astype(int)])
+    return frame
+
+
+@pytest.fixture(scope="module")
+def coloured_queries(queries, coloured):
+    return RankingDataset.from_arrays(
+        coloured, queries.relevance, queries.query_ids[queries.query_index]
+    )
+
+
+@pytest.fixture
+def model_of_coloured(name, trained, coloured_queries):
+    """The ranker, trained once on categories for all tests. No test may change it."""
+    return trained(name, coloured_queries)
+
+
+def as_categories(frame, order):
+    return frame.assign(colour=frame["colour"].astype(pd.CategoricalDtype(order)))
+
+
+@parts_first
+def test_the_order_of_categories_does_not_matter(
+    model_of_coloured, queries, coloured, coloured_queries
+):
+    qid, scores = queries.query_index, model_of_coloured.predict(coloured_queries)
+    for order in (["red", "blue", "black", "green"], ["black", "grey", "green", "blue", "red"]):
+        frame = as_categories(coloured, order)
+        assert_array_equal(model_of_coloured.predict(frame, qid=qid), scores)
+
+
+@parts_first
+def test_a_category_that_was_not_in_training_counts_as_missing(
+    model_of_coloured, queries, coloured
+):
+    new, missing = (
+        coloured.assign(colour=coloured["colour"].replace("blue", value))
+        for value in ("beige", None)
+    )
+    scores = model_of_coloured.predict(new, qid=queries.query_index)
+    assert_array_equal(scores, model_of_coloured.predict(missing, qid=queries.query_index))
+    assert np.isfinite(scores).all()
+
+
+@parts_first
+def test_a_model_of_categories_is_saved_with_its_values(
+    model_of_coloured, coloured_queries, coloured, queries, tmp_path
+):
+    model_of_coloured.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    assert loaded.categories_ == {"colour": ("black", "blue", "green", "red")}
+    scores = model_of_coloured.predict(coloured_queries)
+    assert_array_equal(loaded.predict(coloured_queries), scores)
+    frame = as_categories(coloured, ["red", "green", "blue", "black"])
+    assert_array_equal(loaded.predict(frame, qid=queries.query_index), scores)
+
+
 def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
     if not refuse_missing(ranker):
         return

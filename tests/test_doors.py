@@ -30,7 +30,7 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    watch(_inputs, "admitted_dataset")
+    watch(_inputs, "checked_same")
     watch(_training, "admitted")
     watch(Representation, "_check_values")
     watch(RankingDataset, "in_input_order")
@@ -53,7 +53,7 @@ def test_one_prediction_is_one_check(ranker, queries, calls):
     ranker.fit(queries)
     calls.clear()
     ranker.predict(queries)
-    assert calls == {"admitted_dataset": 1, "in_input_order": 1}
+    assert calls == {"checked_same": 1, "in_input_order": 1}
 
 
 def test_arrays_are_converted_once(queries, calls):
@@ -61,7 +61,7 @@ def test_arrays_are_converted_once(queries, calls):
     ranker = best(10, min_leaf_documents=5).fit(bare)
     calls.clear()
     ranker.predict(queries.features, qid=queries.query_index)
-    assert calls == {"admitted_dataset": 1, "in_input_order": 1, "checked_features": 1}
+    assert calls == {"checked_same": 1, "in_input_order": 1, "checked_features": 1}
 
 
 @pytest.mark.parametrize(

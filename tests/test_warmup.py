@@ -28,7 +28,7 @@ compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
 import localrank
 model = localrank.load("{path}")
-assert len(model.rank("bicycle chain", depth=5)) == 5
+assert len(model.rank("bicycle chain", top=5)) == 5
 assert len(model.rank("bicycle chain", [{{"title": "Chains"}}])) == 1
 print(len(compiled.buffer) // 2)
 """

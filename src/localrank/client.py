@@ -156,7 +156,8 @@ class Client:
             The texts and numbers of each document by key, and its `id`. None: the documents that
             BM25 finds in the model's index.
         depth : int, optional
-            How many documents of the index to rank. None: 100.
+            How many documents of the index to rank. None: as many as the model was trained on.
+            Another number changes the ranking. `top` makes the answer shorter.
         model, top, explain
             As in `rank`.
         """

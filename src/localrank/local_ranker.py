@@ -39,7 +39,7 @@ from localrank.rankers._explaining import (
     facts_of,
     filled_formula,
 )
-from localrank.rankers._inputs import admitted_dataset
+from localrank.rankers._inputs import checked_same
 from localrank.rankers._training import forget, remember, remember_sample
 from localrank.rankers.base import HeldOut, Needs, Weights, lists_of
 from localrank.representations.base import Representation
@@ -276,7 +276,7 @@ class LocalRanker(Ranker):
         True
         """
         check_is_fitted(self, "models_")
-        dataset = admitted_dataset(self, dataset)
+        dataset = checked_same(self, dataset)
         if not np.array_equal(self.training_query_ids_, dataset.query_ids):
             raise ValueError(
                 "'dataset' must hold the queries that the ranker was fitted on, in the same order. "

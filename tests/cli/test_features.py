@@ -124,18 +124,24 @@ def test_train_joins_the_extractor_and_rank_takes_words(run, dataset, example, t
     code, _, error = run("train", made, *options)
     assert code == 0, error
     assert "with its extractor and index" in error
-    expected = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
-    expected.fit(example.queries, example.qrels, example.corpus, depth=10)
+    expected = TextRanker(FeatureExtractor(["title", "body"], depth=10), RankSVM())
+    expected.fit(example.queries, example.qrels, example.corpus)
     loaded = localrank.load(model)
     assert loaded.ranker_.feature_names_in_.tolist() == list(dataset.feature_names)
-    ranked = expected.rank("clean my bicycle", depth=5)
-    code, out, _ = run("rank", model, "--query", "clean my bicycle", "--depth", 5, "--tag", "t")
+    ranked = expected.rank("clean my bicycle", top=5)
+    code, out, _ = run("rank", model, "--query", "clean my bicycle", "--top", 5, "--tag", "t")
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
     assert [line[2] for line in lines] == ranked.ids
     assert lines[0][:2] + lines[0][3:4] + lines[0][5:] == ["1", "Q0", "1", "t"]
-    assert run("rank", model, "--query", "clean my bicycle", "--depth", 5, "-o", trec)[0] == 0
+    assert run("rank", model, "--query", "clean my bicycle", "--top", 5, "-o", trec)[0] == 0
     np.testing.assert_array_equal(read_run(trec).scores, ranked.scores)
+    # As many candidates as it was trained on; another number is said.
+    code, out, error = run("rank", model, "--query", "the water")
+    assert (code, len(out.splitlines()), error) == (0, 10, "")
+    code, out, error = run("rank", model, "--query", "the water", "--depth", 7)
+    assert (code, len(out.splitlines())) == (0, 7)
+    assert "was trained on 10 candidates of each query, and ranks 7" in error
     # Features can still be ranked with it.
     code, out, _ = run("rank", model, made)
     assert (code, len(out.splitlines())) == (0, dataset.n_documents)
@@ -148,19 +154,23 @@ def test_rank_takes_the_folder_of_an_index(run, example, tmp_path):
     assert code == 0, error
     assert not (data / "extractor.localrank").exists()
     run("train", data / "queries.parquet", "--method", "rank-svm", "-o", model)
-    asked = ["--query", "clean my bicycle", "--depth", 5]
+    asked = ["--query", "clean my bicycle", "--top", 5]
     code, _, error = run("rank", model, *asked)
     assert code == 1
     assert "which ranks by features" in error
     code, out, _ = run("rank", model, *asked, "--corpus", index)
     assert code == 0
-    expected = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
-    expected.fit(example.queries, example.qrels, example.corpus, depth=10)
-    ranked = expected.rank("clean my bicycle", depth=5)
+    expected = TextRanker(FeatureExtractor(["title", "body"], depth=10), RankSVM())
+    expected.fit(example.queries, example.qrels, example.corpus)
+    ranked = expected.rank("clean my bicycle", top=5)
     assert [line.split()[2] for line in out.splitlines()] == ranked.ids
+    # The model's number of candidates counts, not that of another index.
+    expected.extractor_.depth = 4
     expected.save(model)
-    code, again, _ = run("rank", model, *asked, "--corpus", index)
-    assert (code, again) == (0, out)
+    code, again, _ = run("rank", model, "--query", "clean my bicycle", "--corpus", index)
+    assert code == 0
+    assert [line.split()[2] for line in again.splitlines()] == expected.rank("clean my bicycle").ids
+    assert len(again.splitlines()) == 4
 
 
 def test_rank_takes_documents_that_are_not_in_the_index(run, example, tmp_path):
@@ -292,3 +302,27 @@ def small(tmp_path_factory, example):
     words.fit(example.corpus, folder=folder / "folder")
     clone(extractor).fit([{"id": 1, "title": "a", "body": "b"}]).save(folder / "others")
     return folder
+
+
+def test_an_index_is_signed_and_checked(run, tmp_path):
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    key = ed25519.Ed25519PrivateKey.generate()
+    (tmp_path / "private").write_bytes(key.private_bytes_raw())
+    (tmp_path / "public").write_bytes(key.public_key().public_bytes_raw())
+    (tmp_path / "long").write_bytes(bytes(33))
+    data, model = tmp_path / "data", tmp_path / "m.localrank"
+    options = ["--qrels", QRELS, "--fields", "title,body", "--features", "bm25,covered", "-o", data]
+    for name, signing in {"signed": ["--private-key", tmp_path / "private"], "plain": []}.items():
+        code, _, error = run(
+            "features", CORPUS, QUERIES, *options, "--index", tmp_path / name, *signing
+        )
+        assert code == 0, error
+    assert run("train", data / "queries.parquet", "--method", "rank-svm", "-o", model)[0] == 0
+    asked = ["rank", model, "--query", "clean my bicycle", "--public-key", tmp_path / "public"]
+    code, out, error = run(*asked, "--corpus", tmp_path / "signed")
+    assert (code, bool(out)) == (0, True), error
+    code, _, error = run(*asked, "--corpus", tmp_path / "plain")
+    assert code == 1
+    assert "not signed with the private key of the given public key" in error
+    code, _, error = run(*asked[:-1], tmp_path / "long", "--corpus", tmp_path / "signed")
+    assert (code, "a key must have 32 bytes. Got more bytes instead" in error) == (1, True)

@@ -85,8 +85,8 @@ def test_ordered_categories_are_numbers_on_request(run, shop, tmp_path):
     [
         ([], "there is no column 'qid'. Its columns are 'price',"),
         ([], "Name the column of ids with --qid."),
-        (COLUMNS[:4], "leave them out with --ignore url,title,day, or write the values as numbers"),
-        ([*COLUMNS, "--categories", "codes"], "--categories must be ordinal. Got 'codes'"),
+        (COLUMNS[:4], "leave it out with --ignore day, or write dates as numbers"),
+        ([*COLUMNS, "--categories", "codes"], "'codes' is not a feature, and --categories names"),
         ([*COLUMNS, "--zero-based"], "--zero-based is for LETOR text"),
         ([*COLUMNS, "--float32"], "--float32 is for LETOR text"),
     ],

@@ -87,10 +87,10 @@ def test_nulls_of_a_dataframe_are_missing_values():
     assert np.isnan(RankingDataset.from_arrays(frame, qid=[1, 1]).features[1, 0])
 
 
-def test_text_in_a_feature_column_is_refused_by_name():
-    frame = pd.DataFrame({"a": [1.0], "title": ["x"]})
+def test_text_in_features_of_numbers_is_refused_by_name():
+    dataset = RankingDataset.from_arrays([[1.0]], qid=[1])
     with pytest.raises(ValueError, match="Column 'title' of X must hold numbers"):
-        RankingDataset.from_arrays(frame, qid=[1])
+        dataset.with_features(pd.DataFrame({"a": [1.0], "title": ["x"]}))
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -120,12 +120,10 @@ def test_columns_of_numbers_serve_beside_others(library, values):
     "frame",
     [
         # Their libraries would make numbers of them.
-        pd.DataFrame({"a": [0.5, 1.5], "b": pd.Categorical([1.0, 2.0])}),
         pl.DataFrame({"a": [0.5, 1.5], "b": pl.Series([0, 1]).cast(pl.Date)}),
         pl.DataFrame({"a": [0.5, 1.5], "b": pl.Series([0, 1]).cast(pl.Duration)}),
-        pa.table({"a": [0.5, 1.5], "b": pa.array([1.0, 2.0]).dictionary_encode()}),
     ],
-    ids=["categories", "dates", "durations", "dictionary"],
+    ids=["dates", "durations"],
 )
 def test_columns_that_only_look_like_numbers_are_refused(frame):
     with pytest.raises(ValueError, match="Column 'b' of X must hold numbers"):

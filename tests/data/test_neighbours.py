@@ -231,9 +231,8 @@ def test_ids_and_a_header_of_described_tables_are_understood(tmp_path):
     assert_array_equal(dataset.document_ids, ["north", "south", "north"])
 
 
-def test_declared_categories_are_refused_with_advice(tmp_path):
-    with pytest.raises(ValueError, match=r"train.tsv: Column 'wind' holds categories: leave it"):
-        read_table(catboost_files(tmp_path))
+def test_declared_categories_are_categories(tmp_path):
+    assert set(read_table(catboost_files(tmp_path)).categories) == {"wind"}
 
 
 def test_weights_of_described_tables_are_ignored_with_a_word(tmp_path):

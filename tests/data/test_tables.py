@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import read_table
+from localrank.data import read_table, write_table
 
 COLUMNS = {
     "qid": ["b", "a", "b"],
@@ -63,9 +63,9 @@ def test_a_missing_column_is_named_with_what_there_is(tmp_path):
         read_table(tmp_path / "data.csv", qid="query")
 
 
-def test_a_text_column_among_the_features_is_named():
-    with pytest.raises(ValueError, match="Column 'title'"):
-        read_table(pd.DataFrame({**COLUMNS, "title": ["x", "y", "z"]}))
+def test_a_text_column_is_refused_by_name_where_that_is_asked_for():
+    with pytest.raises(ValueError, match="Column 'title' holds text: leave it out with ignore="):
+        read_table(pd.DataFrame({**COLUMNS, "title": ["x", "y", "z"]}), categories=None)
 
 
 def test_a_table_without_features_is_refused():
@@ -187,7 +187,7 @@ def test_every_column_that_is_no_number_is_named_with_what_to_do():
         r"ignore=\['color', 'day', 'shop', 'size'\], or pass categories='ordinal', or write the"
     )
     with pytest.raises(ValueError, match=message) as refused:
-        read_table(MIXED)
+        read_table(MIXED, categories=None)
     assert "with --ignore color,day,shop,size, or add --categories" in refused.value.on_command_line  # type: ignore[attr-defined]
 
 
@@ -223,9 +223,43 @@ def test_places_are_the_same_in_a_table_with_fewer_values():
 
 
 @pytest.mark.parametrize("column", ["color", "shop"])
-def test_text_and_categories_without_an_order_are_never_encoded(column):
-    with pytest.raises(ValueError, match=f"Column '{column}' holds"):
-        read_table(MIXED, features=[column], categories="ordinal")
+@pytest.mark.parametrize("categories", ["auto", "ordinal"])
+def test_text_and_categories_without_an_order_are_categories(column, categories):
+    dataset = read_table(MIXED, features=[column], categories=categories)
+    assert set(dataset.categories) == {column}
+
+
+def test_dates_are_refused_whatever_is_asked_of_categories():
+    with pytest.raises(ValueError, match="Column 'day' holds dates or times: leave it out"):
+        read_table(MIXED)
+
+
+@pytest.mark.parametrize("ending", ["", "parquet", "feather", "csv"])
+def test_columns_of_texts_are_categories_in_every_file(ending, tmp_path):
+    table = pd.DataFrame({**COLUMNS, "color": ["red", None, "blue"]})
+    if ending:
+        arguments = {"index": False} if ending == "csv" else {}
+        getattr(table, f"to_{ending}")(tmp_path / f"data.{ending}", **arguments)
+        table = tmp_path / f"data.{ending}"
+    dataset = read_table(table, features=["color"])
+    assert dataset.categories == {"color": ("blue", "red")}
+    assert_array_equal(dataset.in_input_order(dataset.features).ravel(), [1, np.nan, 0])
+
+
+def test_numbers_that_are_categories_keep_their_leading_zeros_in_text(tmp_path):
+    (tmp_path / "data.csv").write_text("qid,label,shop\n1,0,007\n1,1,7\n1,0,\n")
+    dataset = read_table(tmp_path / "data.csv", categories=["shop"])
+    assert dataset.categories == {"shop": ("007", "7")}
+    assert_array_equal(dataset.features.ravel(), [0, 1, np.nan])
+
+
+def test_a_written_table_reads_back_the_same_categories(tmp_path):
+    table = pd.DataFrame({**COLUMNS, "color": ["red", None, "blue"]})
+    dataset = read_table(table, categories=["bm25"])
+    write_table(dataset, tmp_path / "again.parquet")
+    again = read_table(tmp_path / "again.parquet")
+    assert again.categories == dataset.categories
+    assert_array_equal(again.features, dataset.features)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +269,8 @@ def test_text_and_categories_without_an_order_are_never_encoded(column):
         ({"ignore": ["label"]}, "'label' is ignored and used as 'label'"),
         ({"ignore": ["bm25"], "features": ["bm25"]}, "'bm25' is ignored and used as a feature"),
         ({"ignore": "bm25"}, "must be a sequence of columns. Got the string 'bm25'"),
-        ({"categories": "codes"}, "must be 'ordinal' or None. Got 'codes'"),
+        ({"categories": "codes"}, "'ordinal', a sequence of columns or None. Got 'codes'"),
+        ({"categories": ["shop"]}, "the column 'shop' is not a feature, and the 'categories'"),
         ({"qid": "query"}, "Name the column of ids with qid='...'"),
     ],
 )

@@ -412,11 +412,11 @@ def test_words_rank_documents_of_the_index(visit, text_address, text_model):
     page.fill("#words", "oil a bicycle chain")
     page.fill("#top", "5")
     rank(page)
-    expected = list(text_model.rank("oil a bicycle chain", depth=100))[:5]
+    expected = list(text_model.rank("oil a bicycle chain", top=5))
     assert ids(page) == [name for name, _ in expected]
     # Scores are shown with two decimals here.
     np.testing.assert_allclose(column(page, "Score"), [score for _, score in expected], atol=5.1e-3)
-    by_bm25, _ = text_model.list_of("oil a bicycle chain", depth=100)
+    by_bm25, _ = text_model.list_of("oil a bicycle chain")
     order = by_bm25.document_ids.tolist()
     assert column(page, "By BM25") == [order.index(name) + 1 for name in ids(page)]
     assert curl(page)[1] == {"query": "oil a bicycle chain"}

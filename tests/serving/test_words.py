@@ -1,5 +1,6 @@
 """A service of a model that takes words."""
 
+import copy
 import json
 import random
 import threading
@@ -57,15 +58,33 @@ def pairs(answer) -> list:
 
 def test_words_rank_documents_of_the_index(client, model):
     answer = client.post("/v1/rank", json={"query": "oil a bicycle chain", "depth": 7}).json()
-    assert pairs(answer) == list(model.rank("oil a bicycle chain", depth=7))
+    with pytest.warns(UserWarning, match="trained on 100 candidates"):
+        expected = model.rank("oil a bicycle chain", depth=7)
+    assert pairs(answer) == list(expected)
     assert (answer["query"], answer["n_documents"]) == ("oil a bicycle chain", 7)
     indices = [place["index"] for place in answer["ranking"]]
-    assert indices == model.rank("oil a bicycle chain", depth=7).indices.tolist()
+    assert indices == expected.indices.tolist()
 
 
-def test_a_hundred_documents_of_the_index_at_most_unless_more_are_asked_for(client, model):
+def test_as_many_documents_of_the_index_as_the_model_was_trained_on(client, model, serve, tmp_path):
     answer = client.post("/v1/rank", json={"query": "the water"}).json()
-    assert pairs(answer) == list(model.rank("the water", depth=100))
+    assert pairs(answer) == list(model.rank("the water"))
+    other = copy.deepcopy(model)
+    other.extractor_.depth = 3
+    other.save(tmp_path / "few.localrank")
+    answer = serve({"few": tmp_path / "few.localrank"}).post(
+        "/v1/rank", json={"query": "the water"}
+    )
+    assert pairs(answer.json()) == list(other.rank("the water"))
+    assert len(pairs(answer.json())) == 3
+
+
+def test_a_query_of_too_many_words_is_refused(client):
+    query = " ".join(f"w{number}" for number in range(1001))
+    for documents in ({}, {"documents": DOCUMENTS}):
+        answer = client.post("/v1/rank", json={"query": query} | documents)
+        assert answer.status_code == 422
+        assert "at most 1,000 different words. Got 1,001 instead" in answer.text
 
 
 def test_words_rank_documents_of_the_request(client, model):
@@ -256,9 +275,11 @@ def listening(path):
 def test_the_client_asks_by_words(text_files, model):
     with listening(text_files["texts"]) as port, Client(f"http://127.0.0.1:{port}") as client:
         ranked = client.rank_by_words("oil a chain", depth=3)
-        assert list(zip(ranked.ids, ranked.scores, strict=True)) == list(
-            model.rank("oil a chain", depth=3)
-        )
+        with pytest.warns(UserWarning, match="trained on 100 candidates"):
+            expected = list(model.rank("oil a chain", depth=3))
+        assert list(zip(ranked.ids, ranked.scores, strict=True)) == expected
+        ranked = client.rank_by_words("oil a chain", top=3)
+        assert ranked.ids == model.rank("oil a chain", top=3).ids
         given = client.rank_by_words("oil a chain", DOCUMENTS, model="texts", top=1, explain=True)
         assert given.ids == model.rank("oil a chain", DOCUMENTS).ids[:1]
         assert json.dumps(given.explanation)

@@ -1,5 +1,9 @@
+import os
 import shutil
+import socket
+import sys
 import tracemalloc
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -309,3 +313,76 @@ def test_the_same_texts_make_the_same_files(tmp_path):
     assert len(files) > 10
     for name in files:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+
+
+@pytest.fixture
+def keys():
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    key = ed25519.Ed25519PrivateKey.generate()
+    return key.private_bytes_raw(), key.public_key().public_bytes_raw()
+
+
+def test_a_signed_folder_is_opened_as_it_was_written_and_not_otherwise(tmp_path, keys):
+    private_key, public_key = keys
+    folder = tmp_path / "index"
+    fitted = extractor_of().fit(random_corpus(1), folder=folder, private_key=private_key)
+    for path in (folder, folder / EXTRACTOR_FILE):
+        assert_same_answers(fitted, load_extractor(path, public_key=public_key))
+
+    # Signed with another key, and not signed.
+    extractor_of().fit(random_corpus(1), folder=tmp_path / "other", private_key=bytes(32))
+    extractor_of().fit(random_corpus(1), folder=tmp_path / "unsigned")
+    for name in ("other", "unsigned"):
+        with pytest.raises(ValueError, match=f"{name}.*not signed with the private key"):
+            load_extractor(tmp_path / name, public_key=public_key)
+
+    # A file of another index with its own digests, in place of the signed one.
+    changed = tmp_path / "changed"
+    shutil.copytree(folder, changed)
+    shutil.copy(tmp_path / "unsigned" / EXTRACTOR_FILE, changed)
+    with pytest.raises(ValueError, match="not signed with the private key"):
+        load_extractor(changed, public_key=public_key)
+
+    (folder / "more.npy").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"more.npy is not part of the signed index"):
+        load_extractor(folder, public_key=public_key)
+    load_extractor(folder)
+    (folder / "more.npy").unlink()
+    lengths = folder / "stream0.lengths.npy"
+    content = bytearray(lengths.read_bytes())
+    content[-1] ^= 1
+    lengths.write_bytes(content)
+    with pytest.raises(ValueError, match="is damaged, or belongs to another index"):
+        load_extractor(folder, public_key=public_key)
+    lengths.unlink()
+    with pytest.raises(ValueError, match=r"lengths.npy is missing"):
+        load_extractor(folder, public_key=public_key)
+
+
+def test_a_key_needs_a_folder_and_is_tried_before_the_work(tmp_path, keys):
+    with pytest.raises(ValueError, match="'private_key' parameter of fit signs a folder"):
+        extractor_of().fit(random_corpus(1), private_key=keys[0])
+    with pytest.raises(ValueError, match="32 bytes"):
+        extractor_of().fit(random_corpus(1), folder=tmp_path / "index", private_key=b"short")
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and links of Unix")
+@pytest.mark.parametrize("name", ["stream0.counts.npy", EXTRACTOR_FILE])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "link", "loop"])
+def test_what_is_no_file_of_the_folder_is_refused_and_not_waited_for(tmp_path, name, kind):
+    extractor_of().fit(random_corpus(1), folder=tmp_path / "i")
+    path = tmp_path / "i" / name
+    path.rename(tmp_path / "elsewhere")
+    with closing(socket.socket(socket.AF_UNIX)) as server:
+        if kind == "pipe":
+            os.mkfifo(path)
+        elif kind == "socket":
+            # A path of a socket has at most 107 bytes.
+            server.bind(os.path.relpath(path))
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to({"device": "/dev/zero", "link": tmp_path / "elsewhere"}.get(kind, path))
+        with pytest.raises(ValueError, match=name):
+            load_extractor(tmp_path / "i")

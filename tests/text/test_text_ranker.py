@@ -43,8 +43,8 @@ def test_it_learns_from_candidates_as_it_will_find_them(model):
 
 
 def test_depth_bounds_the_candidates_it_learns_from():
-    model = TextRanker(extractor(), RankSVM())
-    model.fit(QUERIES, QRELS, CORPUS, depth=1, with_judged=True)
+    model = TextRanker(extractor(depth=1), RankSVM())
+    model.fit(QUERIES, QRELS, CORPUS, with_judged=True)
     # One candidate of each query, and what was judged beside it.
     assert model.training_data_["n_documents"] == 5
 
@@ -99,7 +99,31 @@ def test_a_query_that_no_document_has_a_word_of_finds_nothing(model, query):
 
 def test_depth_bounds_the_candidates_it_ranks(model):
     whole = model.extractor_.retrieve(["water"]).document_ids.tolist()
-    assert set(model.rank("water", depth=2).ids) == set(whole[:2])
+    with pytest.warns(UserWarning, match="trained on 100 candidates .* ranks 2. .* use top"):
+        ranked = model.rank("water", depth=2)
+    assert set(ranked.ids) == set(whole[:2])
+
+
+def test_a_model_ranks_as_many_candidates_as_it_was_trained_on(tmp_path):
+    model = TextRanker(extractor(depth=2), RankSVM()).fit(QUERIES, QRELS, CORPUS)
+    model.save(tmp_path / "m")
+    for each in (
+        model,
+        localrank.load(tmp_path / "m"),
+        TextRanker.of(model.extractor_, model.ranker_),
+    ):
+        assert len(each.extractor_.retrieve(["water"], 100).scores) == 3
+        assert len(each.rank("water")) == len(each.rank("water", depth=2)) == 2
+        assert each.list_of("water")[0].n_documents == 2
+
+
+def test_top_shortens_the_answer_and_does_not_change_the_ranking(model):
+    whole, best = model.rank("water"), model.rank("water", top=2)
+    assert (best.ids, best.indices.tolist()) == (whole.ids[:2], whole.indices[:2].tolist())
+    assert_array_equal(best.scores, whole.scores[:2])
+    assert model.rank("water", CORPUS, top=1).ids == model.rank("water", CORPUS).ids[:1]
+    with pytest.raises(ValueError, match="The top must be a whole number, 1 or larger. Got 0"):
+        model.rank("water", top=0)
 
 
 def test_a_fitted_extractor_is_taken_as_it_is_and_never_changed():

@@ -84,18 +84,6 @@ def test_dumping_a_model_made_of_the_trees_gives_its_splits(rng):
     ).tolist()
 
 
-def test_categorical_splits_are_refused():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 6, (300, 1)).astype(float)
-    data = lightgbm.Dataset(
-        codes, rng.normal(size=6)[codes[:, 0].astype(int)], categorical_feature=[0]
-    )
-    options = {"verbosity": -1, "num_threads": 1, "min_data_in_leaf": 5}
-    text = lightgbm.train(options, data, 3).model_to_string()
-    with pytest.raises(ValueError, match="Categorical splits are not supported: encode categories"):
-        read_lightgbm_text(text)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

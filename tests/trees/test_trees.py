@@ -35,9 +35,9 @@ def changed(trees, name, place, value):
         ("thresholds", 1, np.nan, "thresholds must be finite"),
         ("thresholds", 1, np.inf, "thresholds must be finite"),
         ("leaf_values", 2, -np.inf, "leaf_values must be finite"),
-        ("decisions", 0, 1, "decisions must be sums of 2"),
-        ("decisions", 0, 12, "decisions must be sums of 2"),
-        ("decisions", 0, 16, "decisions must be sums of 2"),
+        ("decisions", 0, 1, "must be numbers of sets, below 0"),
+        ("decisions", 0, 12, "decisions must be sums of 1"),
+        ("decisions", 0, 16, "decisions must be sums of 1"),
         ("left_children", 0, 0, "left_children must be later splits"),
         ("right_children", 0, 2**31 - 1, "right_children must be later splits"),
         ("left_children", 0, -(2**31), "left_children must be later splits"),
@@ -57,7 +57,8 @@ def test_a_wrong_entry_is_refused_by_name(trees, name, place, value, message):
 def test_arrays_of_another_length_type_or_shape_are_refused(trees, name):
     values = getattr(trees, name)
     other = np.complex128 if values.dtype.kind == "f" else np.float64
-    for wrong in (values[:-1], values.astype(other), values[None], values.tolist(), None):
+    another_length = np.append(values, values[-1:]) if values.size else np.zeros(1, values.dtype)
+    for wrong in (another_length, values.astype(other), values[None], values.tolist(), None):
         with pytest.raises(ValueError, match="must"):
             replace(trees, **{name: wrong})
 

@@ -41,7 +41,9 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "ignore": ("", "Columns to leave out, separated by commas, for example url,date.", _TABLES),
     "categories": (
         "",
-        "ordinal: turn ordered categories into numbers. By default, refuse columns of categories.",
+        "Columns of numbers that are categories, separated by commas, for example shop_id. By "
+        "default, columns of text and of categories are. ordinal: turn categories whose type has "
+        "an order into numbers.",
         _TABLES,
     ),
     "column_description": ("", "CatBoost's column description, a file such as train.cd.", _TABLES),
@@ -195,6 +197,8 @@ def _argument(option: str, value: Any) -> tuple[str, Any]:
             return "label", value or None
         case "features" | "ignore":
             return option, column_names(value)
+        case "categories":
+            return option, value if value in ("auto", "ordinal") else column_names(value)
         case "rates":
             return "rates", _rates(value)
         case _:
@@ -258,6 +262,18 @@ def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
         real = path.resolve()
         if real in trained | folders or (is_partition(real) and real.parent in trained):
             raise ValueError(f"{path} is training data, so it cannot validate. Give other queries.")
+
+
+def read_key(path: Path | None) -> bytes | None:
+    """The key in a file, of 32 bytes. None: there is no file."""
+    if path is None:
+        return None
+    with path.open("rb") as file:
+        key = file.read(33)
+    if len(key) != 32:
+        size = f"{len(key)} bytes" if len(key) < 33 else "more bytes"
+        raise ValueError(f"{path}: a key must have 32 bytes. Got {size} instead.")
+    return key
 
 
 def check_folder(path: Path) -> None:

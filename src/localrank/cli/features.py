@@ -34,8 +34,8 @@ def features(
     ),
     qrels_format: str = typer.Option(
         "",
-        help=f"Format of the judgments: {', '.join(QRELS_FORMATS)}. By default, it is recognised; "
-        "smart must be named.",
+        help=f"Format of the judgments: {', '.join(QRELS_FORMATS)}. By default, it is recognised, "
+        "or refused if it may be trec or smart.",
     ),
     numbered: bool = typer.Option(
         False,
@@ -66,7 +66,10 @@ def features(
         "english. By default, keep words as they are.",
     ),
     depth: int = typer.Option(
-        100, min=1, help="Number of candidate documents for each query, found by BM25."
+        100,
+        min=1,
+        help="Number of candidate documents for each query, found by BM25. The extractor keeps it, "
+        "and models rank as many.",
     ),
     with_judged: bool = typer.Option(
         False, "--with-judged", help="Add the judged documents that BM25 did not find."
@@ -75,6 +78,10 @@ def features(
         None,
         help="A new folder for the index. It is built in parts and stays on disk: for texts larger "
         "than memory. By default, the index is in memory and is saved with the extractor.",
+    ),
+    private_key: Path | None = typer.Option(
+        None,
+        help="A file with an Ed25519 key of 32 bytes. It signs the index, or the extractor's file.",
     ),
     form: str = typer.Option(
         "parquet", "--format", help="Format of the features: parquet, or letor (text)."
@@ -86,7 +93,7 @@ def features(
     """
     import time
 
-    from localrank.cli._inputs import check_folder, column_names
+    from localrank.cli._inputs import check_folder, column_names, read_key
     from localrank.cli._tables import cost, say, say_if_compiling
     from localrank.text import (
         Analyzer,
@@ -95,9 +102,11 @@ def features(
         read_judgments,
         read_queries,
     )
+    from localrank.text._queries import check_numbering
 
     paths = _outputs(queries, output, form, labelled=qrels is not None)
     check_folder(output)
+    key = read_key(private_key)
     if numbered and len(queries) > 1:
         raise ValueError(
             "--numbered takes one file of queries: two files would both begin with query 1."
@@ -112,14 +121,15 @@ def features(
     judged = None if qrels is None else read_judgments(qrels, qrels_format or None)
     if judged is not None:
         # Before the index is built, which takes long.
-        names = set(map(str, judged.query_ids.tolist()))
+        names = dict.fromkeys(map(str, judged.query_ids.tolist()))
         for file, texts in zip(queries, texts_by_output.values(), strict=True):
-            if names.isdisjoint(texts):
+            if names.keys().isdisjoint(texts):
                 raise ValueError(
                     f"{qrels} judges no query of {file}. The first query is "
                     f"{next(iter(texts))!r}; the first judgment is of query "
                     f"{str(judged.query_ids[0])!r}."
                 )
+            check_numbering(list(texts), names)
     documents = read_corpus(corpus)
     sets = column_names(features)
     extractor = FeatureExtractor(
@@ -127,21 +137,22 @@ def features(
         features=sets[0] if len(sets) == 1 else sets,
         columns=column_names(columns),
         analyzer=Analyzer(stopwords=stopwords or None, stemmer=stemmer or None),
+        depth=depth,
     )
     say_if_compiling()
     start = time.perf_counter()
-    extractor.fit(documents, folder=index)
+    extractor.fit(documents, folder=index, private_key=None if index is None else key)
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in texts_by_output.items():
-        dataset = extractor.dataset(texts, judged, depth, with_judged=with_judged)
+        dataset = extractor.dataset(texts, judged, with_judged=with_judged)
         _write(dataset, path)
         say(
             f"Wrote {dataset.n_features:,} features of {dataset.n_queries:,} queries, "
             f"{dataset.n_documents:,} documents to {path}" + _labels(dataset)
         )
     if index is None:
-        extractor.save(output / EXTRACTOR)
+        extractor.save(output / EXTRACTOR, key)
         say(f"Saved the extractor with its index to {output / EXTRACTOR}")
     else:
         say(f"The extractor and its index are in {index}")

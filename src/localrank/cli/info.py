@@ -72,6 +72,7 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
             dataset.feature_label(column): int(missing[column])
             for column in np.flatnonzero(missing).tolist()
         },
+        "categories": {name: len(values) for name, values in (dataset.categories or {}).items()},
     }
     if dataset.relevance is None:
         return facts
@@ -82,8 +83,11 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
     }
     facts["queries_without_relevant_documents"] = int(np.sum(high <= 0))
     facts["queries_with_one_label"] = int(np.sum(low == high))
-    if (low < high).any():
+    if (low < high).any() and len(dataset.categories or ()) < dataset.n_features:
         reached = sum(_pass(_reached, dataset)) @ np.array([2.0**-30, 2.0**-60])
+        # The code of a category is no score.
+        names = dataset.feature_names or ()
+        reached[[names.index(name) for name in dataset.categories or ()]] = -1.0
         best = int(np.argmax(reached))
         facts["best_feature"] = {
             "name": dataset.feature_label(best),
@@ -160,6 +164,9 @@ def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
             _shortened([f"{name}: {n:,}" for name, n in facts["missing_values"].items()]),
         ],
     ]
+    if facts["categories"]:
+        values = [f"{name}: {n:,} values" for name, n in facts["categories"].items()]
+        rows.append(["categories", _shortened(values)])
     if "labels" in facts:
         labels = [
             f"{label} × {count:,} ({100 * count / facts['n_documents']:.1f} %)"

@@ -36,8 +36,20 @@ def rank(
         help="With --query: documents to rank, as JSON lines, or the folder of another index that "
         "`localrank features --index` wrote. By default, the documents of the model's index.",
     ),
-    depth: int = typer.Option(
-        20, min=1, help="With --query: number of documents to take from the index."
+    depth: int | None = typer.Option(
+        None,
+        min=1,
+        help="With --query: number of candidates to take from the index. By default, as many as "
+        "the model was trained on; another number changes the ranking. For a shorter list, use "
+        "--top.",
+    ),
+    top: int | None = typer.Option(
+        None, min=1, help="With --query: write only this many documents, the best ones."
+    ),
+    public_key: Path | None = typer.Option(
+        None,
+        help="With --corpus FOLDER: a file with an Ed25519 key of 32 bytes. An index that was not "
+        "signed with its private key is refused.",
     ),
     output: Path = typer.Option(
         Path("-"),
@@ -65,10 +77,13 @@ def rank(
     from localrank.persistence import load_ranker
 
     if query is not None:
-        _rank_by_words(model, query, corpus, depth, output, tag, data)
+        _rank_by_words(model, query, corpus, depth, top, public_key, output, tag, data)
         return
     if corpus is not None:
         raise ValueError("--corpus needs --query, the words to rank its documents by.")
+    for option, given in {"--depth": depth, "--top": top, "--public-key": public_key}.items():
+        if given is not None:
+            raise ValueError(f"{option} needs --query.")
     if not data:
         raise ValueError("Nothing to rank: give files of documents, or words with --query.")
     into_folder = str(output) != "-" and (output.is_dir() or not output.suffix)
@@ -99,14 +114,19 @@ def _rank_by_words(
     path: Path,
     query: str,
     corpus: Path | None,
-    depth: int,
+    depth: int | None,
+    top: int | None,
+    public_key: Path | None,
     output: Path,
     tag: str,
     data: list[Path] | None,
 ) -> None:
     """Write the run of one query, whose id is 1."""
-    from localrank.cli._inputs import check_output
-    from localrank.data import write_run
+    from itertools import islice
+
+    from localrank.cli._inputs import check_output, read_key
+    from localrank.cli._tables import say
+    from localrank.data._atomic import atomic_write
     from localrank.data.trec import run_lines
     from localrank.persistence import load
     from localrank.text import TextRanker, load_extractor, read_corpus
@@ -118,26 +138,37 @@ def _rank_by_words(
     model = load(path)
     if corpus is not None and corpus.is_dir():
         # The folder is another index, for example of a corpus larger than memory.
-        extractor = load_extractor(corpus)
+        extractor = load_extractor(corpus, public_key=read_key(public_key))
         ranker = model
         if isinstance(model, TextRanker):
             _check_settings(model.extractor_, extractor, corpus)
-            ranker = model.ranker_
+            ranker, extractor.depth = model.ranker_, model.extractor_.depth
         model, corpus = TextRanker.of(extractor, ranker), None
+    elif public_key is not None:
+        raise ValueError("--public-key is for the folder of an index: give it with --corpus.")
     if not isinstance(model, TextRanker):
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which ranks by features. To rank by the "
             f"words of --query, train a model with --extractor."
         )
     documents = None if corpus is None else list(read_corpus(corpus))
+    if depth is not None and documents is not None:
+        raise ValueError("--depth is for documents of an index. Leave it out, or --corpus.")
+    if depth is not None and depth != model.extractor_.depth:
+        say(
+            f"The model was trained on {model.extractor_.depth:,} candidates of each query, and "
+            f"ranks {depth:,}. For a shorter list, use --top."
+        )
     dataset, _ = model.list_of(query, documents, depth=depth)
     if dataset is None:
         raise ValueError(f"No document in the index contains a word of the query {query!r}.")
-    scores = model.ranker_.predict(dataset)
+    # The lines of one query: the best documents come first.
+    lines = islice(run_lines(dataset, model.ranker_.predict(dataset), tag), top)
     if str(output) == "-":
-        sys.stdout.writelines(run_lines(dataset, scores, tag))
-    else:
-        write_run(dataset, scores, output, tag=tag)
+        sys.stdout.writelines(lines)
+        return
+    with atomic_write(output) as file:
+        file.writelines(line.encode() for line in lines)
 
 
 def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Path) -> None:

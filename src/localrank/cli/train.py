@@ -107,6 +107,9 @@ def train(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} "
         f"documents, {train_data.n_features:,} features{names}"
     )
+    if train_data.categories:
+        named = [f"{name} ({len(v):,} values)" for name, v in train_data.categories.items()]
+        say(f"Categories: {', '.join(named)}. Columns that are none: --ignore")
     start = time.perf_counter()
     with kept_models(keep):
         ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))

@@ -12,6 +12,8 @@ from typing import Any
 from localrank.data._compression import open_binary
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# A cell that is a number, for pyarrow's search.
+NUMBER_CELL = rf"^[ \t]*{_NUMBER.pattern}[ \t]*$"
 # What pyarrow takes for a missing value, and for NaN.
 _MISSING = {"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "N/A"}
 _MISSING |= {"NA", "NULL", "n/a", "null"}

@@ -21,16 +21,28 @@ _PLAIN = {"double", "float", "float32", "float64"} | {
 
 
 def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
-    """The values and, for a DataFrame, the column names."""
+    """The values, all of them numbers, and, for a DataFrame, the column names."""
+    values, names, texts = as_columns(X)
+    for name, column in texts.items():
+        raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {column.dtype}.")
+    return values, names
+
+
+def as_columns(X: Any) -> tuple[Array, Sequence[str] | None, dict[str, Any]]:
+    """The values, for a DataFrame the column names, and its columns of texts and categories.
+
+    These columns have NaN among the values.
+    """
     if type(X) is np.ndarray or isinstance(X, list | tuple):
-        return np.asarray(X), None
+        return np.asarray(X), None, {}
     if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(np.float64), np.nan), None
+        return np.ma.filled(X.astype(np.float64), np.nan), None, {}
     if hasattr(X, "toarray"):
-        return X.toarray(), None
+        return X.toarray(), None, {}
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame. Call its collect() first.")
-    return _plain_frame(X) or _any_frame(X)
+    plain = _plain_frame(X)
+    return _any_frame(X) if plain is None else (*plain, {})
 
 
 def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
@@ -55,7 +67,7 @@ def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
     return None if values.dtype.kind not in "fiu" else (values, [str(name) for name in names])
 
 
-def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
+def _any_frame(X: Any) -> tuple[Array, list[str] | None, dict[str, Any]]:
     """A DataFrame of any library, column by column, or anything array-like."""
     # Imported by those who need it: to load a model takes less.
     import narwhals.stable.v1 as nw
@@ -65,16 +77,21 @@ def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
-        return np.asarray(X), None
+        return np.asarray(X), None, {}
     # A column with only missing values does not have a numeric type.
     empty = [
         name
         for name, dtype in frame.schema.items()
         if not dtype.is_numeric() and frame[name].is_null().all()
     ]
-    if empty:
+    texts = {
+        str(name): frame[name]
+        for name, dtype in frame.schema.items()
+        if dtype in (nw.String, nw.Categorical, nw.Enum) and name not in empty
+    }
+    if empty or texts:
         missing = nw.lit(float("nan"), dtype=nw.Float64)
-        frame = frame.with_columns(missing.alias(name) for name in empty)
+        frame = frame.with_columns(missing.alias(name) for name in [*empty, *texts])
     schema = frame.schema
     for name, dtype in schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
@@ -82,7 +99,7 @@ def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
     truths = [name for name, dtype in schema.items() if dtype == nw.Boolean]
     if truths:
         frame = frame.with_columns(nw.col(truths).cast(nw.Float64))
-    return frame.to_numpy(), [str(name) for name in schema]
+    return frame.to_numpy(), [str(name) for name in schema], texts
 
 
 def as_array(values: Any) -> Array:

@@ -25,6 +25,8 @@ class ColumnRecord:
         Whether the feature ids of LETOR text begin at 0. None: the data has no feature ids.
     left_out : tuple of str, default=()
         Columns of a table that are not used.
+    ordinal : bool, default=False
+        Whether categories of an ordered type were read as numbers.
 
     Examples
     --------
@@ -37,10 +39,12 @@ class ColumnRecord:
     _fitted: ClassVar[Rules] = {
         "zero_based": optional(flag),
         "left_out": Rule(_are_names, "a tuple of names"),
+        "ordinal": flag,
     }
 
     zero_based: bool | None = None
     left_out: tuple[str, ...] = ()
+    ordinal: bool = False
 
     def contradicts(self, other: ColumnRecord | None) -> bool:
         """Whether the same feature has different ids in both."""
@@ -53,6 +57,8 @@ class ColumnRecord:
             facts["zero_based"] = self.zero_based
         if self.left_out:
             facts["left_out"] = list(self.left_out)
+        if self.ordinal:
+            facts["ordinal"] = True
         return facts
 
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from localrank.data._errors import AdvisedError
 
+# Columns that become features of categories.
+_CATEGORIES = {"text", "categories", "ordered categories"}
 _OTHER_WAYS = (
     (
-        {"text", "categories"},
+        _CATEGORIES,
         "write the values as numbers: a column of 0 and 1 for each of them, or places in an order "
         "that has a meaning",
     ),
@@ -20,15 +22,16 @@ _OTHER_WAYS = (
 )
 
 
-def as_numbers(
+def as_features(
     frame: nw.DataFrame[Any],
     features: Sequence[str],
     *,
     ordinal: bool,
+    refuse: bool,
     declared: Sequence[str] = (),
     source: str = "",
 ) -> nw.DataFrame[Any]:
-    """The feature columns, each of them numbers.
+    """The feature columns, each of them numbers or categories.
 
     Categories become numbers only if their order is part of the column's type. Then a value has
     the same number in every table of that type, and a model does not have to remember it.
@@ -39,6 +42,8 @@ def as_numbers(
     features : sequence of str
     ordinal : bool
         Whether to replace the categories of an ordered type by their places in its order, from 0.
+    refuse : bool
+        Whether to refuse categories that do not become numbers.
     declared : sequence of str, default=()
         Columns that are categories whatever they hold, as a description of the file says.
     source : str, default=""
@@ -46,15 +51,15 @@ def as_numbers(
     """
     kinds = {name: _kind(frame[name], name in declared) for name in features}
     ordered = [name for name, kind in kinds.items() if kind == "ordered categories"]
-    wrong = {
-        name: kind
-        for name, kind in kinds.items()
-        if kind is not None and not (ordinal and name in ordered)
-    }
+    taken = {"ordered categories"} if ordinal else set()
+    taken |= set() if refuse else _CATEGORIES
+    wrong = {name: kind for name, kind in kinds.items() if kind is not None and kind not in taken}
     if wrong:
         raise refusal(wrong, source)
     chosen = frame.select(features)
-    return chosen.with_columns(*(_places(chosen[name]) for name in ordered)) if ordered else chosen
+    if ordinal and ordered:
+        chosen = chosen.with_columns(*(_places(chosen[name]) for name in ordered))
+    return chosen
 
 
 def _kind(column: nw.Series[Any], declared: bool) -> str | None:
@@ -76,8 +81,7 @@ def _kind(column: nw.Series[Any], declared: bool) -> str | None:
         return "text"
     if dtype.is_temporal():
         return "dates or times"
-    # pandas stores text, and values of unknown type, as objects.
-    return "text" if dtype == nw.Object else f"values of type {dtype}"
+    return f"values of type {dtype}"
 
 
 def _places(column: nw.Series[Any]) -> nw.Series[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
+from localrank.data._categories import texts_of
 
 if TYPE_CHECKING:
     from localrank._base.printing import Table
@@ -84,6 +85,10 @@ def _facts(dataset: RankingDataset) -> list[str]:
         f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}",
         *_label_facts(dataset),
     ]
+    if dataset.categories:
+        shown = [f"{name} ({len(values):,})" for name, values in dataset.categories.items()]
+        more = f" and {len(shown) - N_FEATURES:,} more" if len(shown) > N_FEATURES else ""
+        facts.append(f"categories: {', '.join(shown[:N_FEATURES])}{more}")
     n_files = len(dataset.partitions)
     return [*facts, f"files: {n_files:,}"] if n_files else facts
 
@@ -147,9 +152,12 @@ def _first(dataset: RankingDataset) -> Table:
         columns["document"] = [str(name) for name in dataset.document_ids[rows]]
     if dataset.relevance is not None:
         columns["label"] = [f"{label:g}" for label in dataset.relevance[rows]]
+    categories = dataset.categories or {}
     for column in range(n_shown):
-        values = dataset.features[rows, column]
-        columns[dataset.feature_label(column)] = [f"{value:.4g}" for value in values]
+        values, label = dataset.features[rows, column], dataset.feature_label(column)
+        columns[label] = [f"{value:.4g}" for value in values]
+        if label in categories:
+            columns[label] = [*map(str, texts_of(values, categories[label]))]
     if n_shown < dataset.n_features:
         columns[f"{dataset.n_features - n_shown:,} more"] = ["…"] * len(columns["query"])
     return Table("", list(columns), list(zip(*columns.values(), strict=True)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from localrank._base.arrays import Array
+from localrank.data._categories import texts_of
 
 if TYPE_CHECKING:
     from localrank.data.dataset import RankingDataset
@@ -145,7 +146,10 @@ def dataset_columns(dataset: RankingDataset) -> dict[str, Array]:
     features = dataset.features
     if dataset.input_order is not None:
         features = features[rows]
-    return columns | dict(zip(names, features.T, strict=True))
+    columns |= dict(zip(names, features.T, strict=True))
+    for name, values in (dataset.categories or {}).items():
+        columns[name] = texts_of(columns[name], values)
+    return columns
 
 
 def _first_installed() -> str:

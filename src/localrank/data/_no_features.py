@@ -81,7 +81,7 @@ def _like_ids(dataset: RankingDataset) -> dict[int, str]:
     """Columns of whole numbers that count up, or are different in nearly every row."""
     table, n = dataset.features, dataset.n_documents
     some = table[np.linspace(0, n - 1, min(n, _N_DOCUMENTS)).astype(np.int64)]
-    names = dataset.feature_names
+    names, categories = dataset.feature_names, dataset.categories or {}
     # NaN is no whole number.
     whole = np.flatnonzero((some == np.rint(some)).all(axis=0))
     ordered = np.sort(some[:, whole], axis=0)
@@ -94,11 +94,13 @@ def _like_ids(dataset: RankingDataset) -> dict[int, str]:
         values = table[:, column]
         if not (values == np.rint(values)).all():
             continue
-        if (np.diff(dataset.in_input_order(values)) > 0).all():
+        # The numbers of categories are those of their values, in any order.
+        is_category = names is not None and names[column] in categories
+        if not is_category and (np.diff(dataset.in_input_order(values)) > 0).all():
             found[column] = "counts up with the rows"
         elif n >= _MIN_UNIQUE and len(np.unique(values)) >= _UNIQUE * n:
             found[column] = "is different in nearly every row, like an id"
-        elif named and _n_repeated(dataset, values) <= 0.01 * n:
+        elif named and not is_category and _n_repeated(dataset, values) <= 0.01 * n:
             found[column] = "holds ids, by its name"
     return found
 
@@ -122,6 +124,9 @@ def _like_label(dataset: RankingDataset) -> dict[int, str]:
     columns = np.flatnonzero(_ordered(dataset, few, dataset.features) >= _ORDERED - 0.3)
     if not columns.size:
         return {}
+    if dataset.categories:
+        names = dataset.feature_names or ()
+        columns = np.array([c for c in columns if names[c] not in dataset.categories], np.int64)
     shares = _ordered(dataset, graded, dataset.features[:, columns])
     found = {}
     for column, share in zip(columns.tolist(), shares.tolist(), strict=True):

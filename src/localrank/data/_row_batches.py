@@ -16,6 +16,7 @@ from localrank._kernels import parsing
 from localrank.data import _column_description as descriptions
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._columns import refusal
 from localrank.data._compression import plain_name
 from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data._frames import ROLES
@@ -180,6 +181,8 @@ class TableBatches:
             label, features = described.chosen(
                 columns.get("label", "label"), columns.get("features"), columns.get("ignore", ())
             )
+            if declared := [name for name in described.categories if name in (features or ())]:
+                raise refusal(dict.fromkeys(declared, "categories"), f"{path}: ")
             columns |= {"qid": described.qid, "label": label, "features": features}
             columns["document_id"] = described.document_id
         ids = [columns.get("qid", "qid"), columns.get("document_id") or "document_id"]
@@ -245,7 +248,7 @@ class TableBatches:
         with warnings.catch_warnings():
             if self.names is not None:
                 warnings.simplefilter("ignore", ColumnWarning)
-            return read_table(table, **columns)
+            return read_table(table, **columns, categories=None)
 
     def _batch(self, dataset: RankingDataset) -> Batch:
         if self.names is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from localrank._base.arrays import Array
+from localrank.data._categories import joined as joined_categories
 from localrank.data._checks import first_repeated, joined_ids
 from localrank.data._offsets import offsets_of
 from localrank.data._sources import joined_files
@@ -42,6 +43,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
                 "Datasets to concatenate need feature ids that begin at the same number. Some were "
                 "read with zero_based=True, others without."
             )
+    datasets = joined_categories(datasets)
     # Strings of very unequal length have a different type.
     if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
@@ -62,6 +64,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         "query_ids": query_ids,
         "feature_names": first.feature_names,
         "frame_library": first.frame_library,
+        "categories": datasets[0].categories,
         "column_record": first.column_record,
     }
     files = joined_files([part._source for part in datasets])

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._kernels.sorting import argsort_descending
+from localrank.data._categories import Categories, coded, one_hot
 from localrank.data._checks import (
+    as_columns,
     as_matrix,
     check_index,
     checked_features,
@@ -47,6 +49,7 @@ _FIELDS = (
     "input_order",
     "document_weights",
     "frame_library",
+    "categories",
     "column_record",
 )
 
@@ -103,6 +106,12 @@ class RankingDataset:
         Row `i` was at position `input_order[i]` of the input. None: no row moved. Scores are in
         input order: `predict` returns them so, and measures expect them so.
 
+    Attributes
+    ----------
+    categories : mapping or None
+        The values of each feature of categories, by its name. `features` holds their places, from
+        0, and NaN where a value is missing. None: all features are numbers.
+
     Examples
     --------
     >>> X = [[3.0, 0.0], [1.0, 2.0], [0.0, 5.0]]
@@ -133,6 +142,7 @@ class RankingDataset:
     document_weights: Floats | None = None
     # The library of the DataFrame that the dataset was built from: frames of it are of that one.
     frame_library: str | None = None
+    categories: Categories | None = None
     # What was said of the columns when the data was read from files.
     column_record: ColumnRecord | None = None
 
@@ -184,14 +194,16 @@ class RankingDataset:
         *,
         document_ids: Any = None,
         feature_names: Sequence[str] | None = None,
+        categories: Sequence[str] = (),
     ) -> Self:
         """Build a dataset from one row per document, in any order.
 
         Parameters
         ----------
         X : array, scipy sparse matrix, or DataFrame (pandas, polars, pyarrow, ...)
-            Of shape (n_documents, n_features). A DataFrame's columns name the features. The
-            Series of pandas beside a DataFrame must have its index, in the same order.
+            Of shape (n_documents, n_features). A DataFrame's columns name the features. Its
+            columns of texts and categories become features of categories. The Series of pandas
+            beside a DataFrame must have its index, in the same order.
         y : array-like of shape (n_documents,), optional
             Relevance labels.
         qid : array-like of shape (n_documents,)
@@ -200,6 +212,8 @@ class RankingDataset:
         document_ids : array-like of shape (n_documents,), optional
         feature_names : sequence of str, optional
             Overrides a DataFrame's column names.
+        categories : sequence of str, default=()
+            Features of numbers that are categories, such as the number of a shop.
 
         Examples
         --------
@@ -213,12 +227,14 @@ class RankingDataset:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
         check_index(X, y=y, qid=qid, document_ids=document_ids)
         library = library_of(X)
-        X, column_names = as_matrix(X)
+        X, column_names, texts = as_columns(X)
         names = column_names if feature_names is None else feature_names
         if names is column_names and names is not None:
             check_named(names, in_frame=True)
         features = checked_features(X, names)
         n_documents, n_features = features.shape
+        names = checked_names(names, n_features)
+        features, values = _with_codes(features, names, column_names, texts, categories)
         ids = checked_ids(qid, n_documents, "qid", "row of X")
         labels = None if y is None else checked_relevance(y, n_documents)
         documents = None
@@ -235,9 +251,10 @@ class RankingDataset:
             offsets=offsets,
             query_ids=query_ids,
             document_ids=documents,
-            feature_names=checked_names(names, n_features),
+            feature_names=names,
             input_order=order,
             frame_library=library,
+            categories=values or None,
         )
 
     @classmethod
@@ -451,6 +468,7 @@ class RankingDataset:
             feature_names=self.feature_names,
             input_order=input_order,
             frame_library=self.frame_library,
+            categories=self.categories,
             column_record=self.column_record,
         )
 
@@ -535,7 +553,10 @@ class RankingDataset:
         if source is None:
             return step(self.in_memory())
         return self.replaced(
-            features=source, feature_names=like.feature_names, column_record=like.column_record
+            features=source,
+            feature_names=like.feature_names,
+            column_record=like.column_record,
+            categories=like.categories,
         )
 
     def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -588,7 +609,7 @@ class RankingDataset:
     def without_features(self) -> Self:
         """The same queries with their labels and document ids, in memory."""
         nothing = np.empty((self.n_documents, 0))
-        return self.replaced(features=nothing, feature_names=None)
+        return self.replaced(features=nothing, feature_names=None, categories=None)
 
     def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> Self:
         """The same documents and labels with other features, row for row.
@@ -607,7 +628,25 @@ class RankingDataset:
             )
         names = column_names if feature_names is None else feature_names
         names = checked_names(names, values.shape[1])
-        return self.replaced(features=values, feature_names=names, column_record=None)
+        return self.replaced(
+            features=values, feature_names=names, column_record=None, categories=None
+        )
+
+    def one_hot(self) -> RankingDataset:
+        """The same documents with columns of 0 and 1 in place of each feature of categories.
+
+        There is a column for each value, such as `colour=red`: 1 if the document has that value. A
+        document without a value has 0 in all of them.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"bm25": [7.5, 2.0], "colour": ["red", "blue"]})
+        >>> dataset = RankingDataset.from_arrays(frame, qid=[7, 7]).one_hot()
+        >>> dataset.feature_names, dataset.features.tolist()
+        (('bm25', 'colour=blue', 'colour=red'), [[7.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
+        """
+        return one_hot(self)
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """The dataset as a table with one row per document, in input order.
@@ -640,3 +679,43 @@ class RankingDataset:
 
     def _repr_html_(self) -> str:
         return described_in_html(self)
+
+
+def _with_codes(
+    features: Array,
+    names: tuple[str, ...] | None,
+    column_names: Sequence[str] | None,
+    texts: dict[str, Any],
+    declared: Sequence[str],
+) -> tuple[Array, dict[str, tuple[str, ...]]]:
+    """The features with the codes of categories, and the values of each feature of categories.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_documents, n_features)
+    names, column_names : sequence of str or None
+        Names of the features, and those of the DataFrame's columns.
+    texts : dict
+        The DataFrame's columns that are not numbers.
+    declared : sequence of str
+        Features that are categories, though they may be numbers.
+    """
+    if isinstance(declared, str):
+        raise ValueError(
+            f"The 'categories' argument must be a sequence of features. Got the string "
+            f"{declared!r} instead."
+        )
+    for name in declared:
+        if name not in (names or ()):
+            raise ValueError(f"The 'categories' argument names {name!r}, which is not a feature.")
+    if not texts and not declared:
+        return features, {}
+    assert names is not None
+    features, values = np.array(features), {}
+    for column, name in enumerate(names):
+        text = None if column_names is None else texts.get(column_names[column])
+        if text is not None:
+            features[:, column], values[name] = coded(text.to_list(), name)
+        elif name in declared:
+            features[:, column], values[name] = coded(features[:, column].tolist(), name)
+    return features, values

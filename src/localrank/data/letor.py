@@ -138,6 +138,11 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     1 qid:7 1:0.5 2:2
     0 qid:7 1:NULL 2:1e-07
     """
+    for name in dataset.categories or ():
+        raise ValueError(
+            f"LETOR files hold numbers, and the feature {name!r} holds categories. Write a table "
+            f"with write_table, or columns of 0 and 1: dataset.one_hot()."
+        )
     dataset = dataset.in_memory()
     labels = dataset.in_input_order(dataset.labels)
     queries = _checked_ids(dataset.query_ids, "query id")

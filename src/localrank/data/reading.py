@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from localrank._base.names import unknown
 from localrank.data import formats
+from localrank.data._categories import input_names
 from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
@@ -76,7 +77,11 @@ def read(
     form = format_of(paths, format, options)
     check_options(form, paths[0], options)
     n_features, names, columns = (None, None, None) if like is None else _features_of(like)
-    wanted = Wanted(format, labels, n_features, names, columns, say or (lambda line: None))
+    learned = getattr(like, "categories_", None) or getattr(like, "categories", None) or {}
+    if names is not None:
+        names = input_names(names, learned)
+    tell = say or (lambda line: None)
+    wanted = Wanted(format, labels, n_features, names, columns, tell, tuple(learned))
     with warnings.catch_warnings():
         if like is not None:
             # It was read before, and what is no feature was mentioned then.

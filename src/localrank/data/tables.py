@@ -12,18 +12,18 @@ import narwhals.stable.v1 as nw
 
 from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
-from localrank.data._cells import mentions_hexadecimals, no_number
+from localrank.data._cells import NUMBER_CELL, mentions_hexadecimals, no_number
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._column_names import check_named, names_in_file
 from localrank.data._column_record import ColumnRecord
-from localrank.data._columns import as_numbers
+from localrank.data._columns import as_features
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
 from localrank.data._no_features import warn_of_suspects
 from localrank.data.dataset import RankingDataset
 
-Categories = Literal["ordinal"] | None
+CategoryColumns = Literal["auto", "ordinal"] | Sequence[str] | None
 # The column of document ids, unless a caller names another one.
 _IDS = "document_id"
 
@@ -36,7 +36,7 @@ def read_table(
     document_id: str | None = None,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
-    categories: Categories = None,
+    categories: CategoryColumns = "auto",
     column_description: str | PathLike[str] | None = None,
     optional: Sequence[str] = (),
 ) -> RankingDataset:
@@ -59,21 +59,24 @@ def read_table(
         The column of document ids. None: the column `document_id`, if there is one; otherwise the
         documents have no ids.
     features : sequence of str or None, default=None
-        The feature columns, which must hold numbers. None: every other column; each must have a
-        name.
+        The feature columns, which must hold numbers or categories. None: every other column; each
+        must have a name.
     ignore : sequence of str, default=()
-        Columns to leave out: text, dates, ids.
-    categories : "ordinal" or None, default=None
-        "ordinal": a category becomes its position, from 0, in the order that the column's type
-        declares. pandas and pyarrow have ordered categories, polars has Enum. The same type gives
-        the same numbers in every table. Text and categories without an order are refused, because
-        their numbers would depend on the table. None: refuse all categories.
+        Columns to leave out: titles, dates, ids.
+    categories : "auto", "ordinal", sequence of str or None, default="auto"
+        "auto": columns of texts and of categories become features of categories, of which a model
+        remembers the values. "ordinal": a category becomes a number, its position, from 0, in the
+        order that the column's type declares. pandas and pyarrow have ordered categories, polars
+        has Enum. The same type gives the same numbers in every table. Other categories are as with
+        "auto". A sequence: as "auto", and these columns are categories, though they hold numbers,
+        such as the number of a shop. None: refuse all texts and categories.
     column_description : path or None, default=None
         CatBoost's description (`.cd`) of a text table. It names the columns of the query, the
         label, the document id and the features, so `qid`, `document_id` and the name of the label
         are ignored. None: use `train.cd` if it lies beside `train.tsv`.
     optional : sequence of str, default=()
-        Columns that the table may lack: of labels, of document ids, or to leave out.
+        Columns that the table may lack: of labels, of document ids, of categories, or to leave
+        out.
 
     Warns
     -----
@@ -95,14 +98,15 @@ def read_table(
     >>> read_table(table, ignore=["title"], categories="ordinal").features
     array([[7.5, 1. ],
            [9. , 0. ]])
+    >>> read_table(table, ignore=["title"]).categories
+    {'size': ('large', 'small')}
     """
-    if categories not in (None, "ordinal"):
-        raise AdvisedError(
-            "",
-            f"The 'categories' argument of read_table must be 'ordinal' or None. Got "
-            f"{categories!r} instead.",
-            f"--categories must be ordinal. Got {categories!r} instead.",
+    if isinstance(categories, str) and categories not in ("auto", "ordinal"):
+        raise ValueError(
+            f"The 'categories' argument of read_table must be 'auto', 'ordinal', a sequence of "
+            f"columns or None. Got {categories!r} instead."
         )
+    declared = [] if categories is None or isinstance(categories, str) else list(categories)
     for name, value in (("features", features), ("ignore", ignore)):
         if isinstance(value, str):
             raise ValueError(
@@ -117,8 +121,9 @@ def read_table(
             described = describe(path, Path(column_description))
             qid, document_id = described.qid, described.document_id
             label, features = described.chosen(label, features, ignore)
+            declared += [name for name in described.categories if name in features]
         texts = [name for name in (qid, document_id or _IDS) if name not in (features or ())]
-        table = read_file(path, texts, described)
+        table = read_file(path, [*texts, *declared], described)
     elif column_description is not None:
         raise ValueError(
             "The 'column_description' argument of read_table describes a file. "
@@ -128,6 +133,7 @@ def read_table(
     absent = set(optional) - set(frame.columns)
     label, document_id = (None if name in absent else name for name in (label, document_id))
     ignore = [name for name in ignore if name not in absent]
+    declared = [name for name in declared if name not in absent]
     if document_id is None and _IDS not in (qid, label, *ignore, *(features or ())):
         document_id = _IDS if _IDS in frame.columns else None
     if features is None:
@@ -136,29 +142,38 @@ def read_table(
         check_named(features, source)
     roles = {"qid": qid, "label": label, "document_id": document_id}
     _check_columns(frame, roles, features, ignore, source)
+    if absent_categories := [name for name in declared if name not in features]:
+        raise AdvisedError(
+            f"{source}the column {absent_categories[0]!r} is not a feature, and",
+            "the 'categories' argument names it.",
+            "--categories names it.",
+        )
     if source and is_text(path, described):
-        _check_cells(path, frame, features, label, described)
-    numbers = as_numbers(
+        _check_cells(path, frame, [f for f in features if f not in declared], label, described)
+    columns = as_features(
         frame,
         features,
         ordinal=categories == "ordinal",
-        declared=described.categories if described else (),
+        refuse=categories is None,
+        declared=declared,
         source=source,
     )
     try:
         dataset = RankingDataset.from_arrays(
-            numbers.to_native(),
+            columns.to_native(),
             None if label is None else frame[label].to_native(),
             _ids(frame[qid], source),
             document_ids=None if document_id is None else _ids(frame[document_id], source),
             feature_names=features,
+            categories=declared,
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
     if not by_name:
         warn_of_suspects(dataset, source=source)
     used = {qid, label, document_id, *features}
-    record = ColumnRecord(left_out=tuple(name for name in frame.columns if name not in used))
+    left_out = tuple(name for name in frame.columns if name not in used)
+    record = ColumnRecord(left_out=left_out, ordinal=categories == "ordinal")
     # A file was read with pyarrow, which its user may never have heard of.
     library = None if source else dataset.frame_library
     return dataset.replaced(frame_library=library, column_record=record)
@@ -201,15 +216,28 @@ def _check_cells(
     label: str | None,
     described: ColumnDescription | None,
 ) -> None:
-    """Refuse labels that are no numbers, and hexadecimal numbers, which pyarrow reads as integers.
+    """Refuse cells that are no numbers in columns of numbers.
 
-    Features that are true or false are 1 or 0, as in a DataFrame.
+    These are labels that are no numbers, hexadecimal numbers, which pyarrow reads as integers, and
+    single words in a column of features that is mostly numbers. Features that are true or false
+    are 1 or 0, as in a DataFrame. `features` are those that are not declared as categories.
     """
-    from pyarrow import ArrowException, csv
+    from pyarrow import ArrowException, compute, csv
 
     wrong, types = [], frame.schema
     if label is not None and not (types[label].is_numeric() or frame[label].is_null().all()):
         wrong = [label]
+    for name in features:
+        if types[name] == nw.String:
+            cells = frame[name].to_native()
+            n_numbers = compute.sum(compute.match_substring_regex(cells, NUMBER_CELL)).as_py() or 0
+            if 2 * n_numbers >= len(cells) - cells.null_count > 0:
+                place = false_number(path, frame.columns, [name], described)
+                raise AdvisedError(
+                    f"{place} If they are categories,",
+                    f"pass categories=[{name!r}].",
+                    f"add --categories {name}.",
+                )
     integers = [name for name in (*features, label) if name and types[name].is_integer()]
     if integers and mentions_hexadecimals(path):
         options = csv_options(path, dict.fromkeys(integers, "double"), described)

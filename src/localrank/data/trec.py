@@ -19,6 +19,7 @@ from localrank._base.arrays import Array, Floats, Integers
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import text_ids
 from localrank.data._compression import damage_named, open_binary
+from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import LONE_RETURN, NUL
 from localrank.data.dataset import RankingDataset
 
@@ -89,7 +90,7 @@ def read_qrels(path: str | PathLike[str]) -> Qrels:
     """Read TREC judgements: `query 0 document relevance`.
 
     Negative judgements (spam, in some collections) stay as they are; `judged` counts them as
-    not relevant.
+    not relevant. `localrank.text.read_judgments` reads other forms.
 
     Examples
     --------
@@ -102,6 +103,13 @@ def read_qrels(path: str | PathLike[str]) -> Qrels:
     columns, lines = _read_columns(path, 4, "query 0 document relevance")
     relevance = _numbers(path, columns[3], lines, "relevance")
     queries, documents = _ids(path, columns[0], lines), _ids(path, columns[2], lines)
+    if set(documents) == {"0"} and not relevance.any():
+        raise AdvisedError(
+            f"{path}: every line says that document '0' is not relevant. These are SMART's lines, "
+            f"`query document 0 0`.",
+            "Read them with localrank.text.read_judgments.",
+            "Write the pairs as TREC's lines, `query 0 document 1`.",
+        )
     _refuse_repeated(path, queries, documents, lines)
     return Qrels(text_ids(queries), text_ids(documents), relevance)
 

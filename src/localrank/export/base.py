@@ -45,12 +45,16 @@ class ExportedModel:
         Name of each feature, all different.
     facts : mapping
         Origin of the model, which the files name: the method, the version, the training data.
+    categories : mapping
+        The values of each feature whose codes the model takes, by its name. A value's code is its
+        place among them, from 0.
     """
 
     name: str
     formula: Formula
     feature_names: tuple[str, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def ranker(self) -> str:
@@ -87,6 +91,8 @@ class Target(ABC):
     takes: ClassVar[tuple[type[Formula], ...]]
     # What holds the model, for the refusal: "LightGBM's file".
     holder: ClassVar[str] = "the engine"
+    # Whether the engine takes splits by sets of categories.
+    takes_sets: ClassVar[bool] = False
     # Whether the engine can choose between groups itself, so that it takes a whole local model.
     chooses_groups: ClassVar[bool] = False
 
@@ -97,6 +103,13 @@ class Target(ABC):
         """
         if not all(isinstance(step, self.takes) for step in model.formula.walk()):
             raise self._refusal(model)
+        if not self.takes_sets and _has_sets(model.formula):
+            raise NotExportable(
+                model.ranker,
+                f"its trees split by sets of categories, and {self.holder} compares numbers",
+                f"Use {_targets_with_sets()}, or train with categories='one-hot' "
+                f"(--set categories=one-hot), which makes a feature of 0 and 1 of each category.",
+            )
         return self._files(model)
 
     @abstractmethod
@@ -243,6 +256,17 @@ def _refusal_of(model: ExportedModel, holder: str) -> NotExportable:
         reason = f"{holder} holds one sum of trees, and the model is more than that"
         instead = f"Use onnx, {serve}"
     return NotExportable(model.ranker, reason, instead)
+
+
+def _has_sets(formula: Formula) -> bool:
+    return any(isinstance(step, TreeSum) and step.trees.has_sets for step in formula.walk())
+
+
+def _targets_with_sets() -> str:
+    from localrank import export
+
+    takers = [name for name, target in declared(export).items() if target.takes_sets]
+    return " or ".join(takers)
 
 
 def _targets_with(step: type[Formula]) -> str:

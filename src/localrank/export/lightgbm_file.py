@@ -30,14 +30,18 @@ class LightGBM(Target):
 
     takes = (TreeSum,)
     holder = "LightGBM's file"
+    takes_sets = True
 
     def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = cast(TreeSum, model.formula).trees
-        text = write_lightgbm_text(trees, "lambdarank", model.feature_names)
-        return {
-            f"{model.name}.txt": text,
-            "README.md": _README.format(name=model.name, n_features=trees.n_features),
-        }
+        categories = [
+            model.categories[name] for name in model.feature_names if name in model.categories
+        ]
+        text = write_lightgbm_text(trees, "lambdarank", model.feature_names, categories)
+        readme = _README.format(name=model.name, n_features=trees.n_features)
+        if categories:
+            readme += _CATEGORIES.format(names=", ".join(map(repr, model.categories)))
+        return {f"{model.name}.txt": text, "README.md": readme}
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         with one_file(files, ".txt") as text:
@@ -56,4 +60,11 @@ scores = booster.predict(features)  # {n_features} columns
 
 LightGBM 4.0 or later reads the file; tested with 4.7. Its scores equal the model's to the last
 bit. Missing values (NaN) go where the model sends them.
+"""
+
+_CATEGORIES = """
+The features {names} are categories. In a pandas frame, give them as columns of type `category`:
+LightGBM finds their codes, whatever their order in the frame. In an array, give the codes: the
+place of each value in the lists at the end of the file, from 0. A value that is in no list is a
+missing value.
 """

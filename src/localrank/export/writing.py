@@ -13,6 +13,7 @@ from localrank.data._atomic import atomic_write
 from localrank.export._routed_models import files_of
 from localrank.export.base import ExportedModel, Files, Target, numbered_names
 from localrank.formulas import simplified
+from localrank.rankers._categories import takes_codes
 from localrank.registry import declared
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
         "n_models": ranker.n_models_,
         "training_data": ranker.training_data_,
     }
-    return ExportedModel(name, formula, feature_names(ranker), facts)
+    codes = getattr(ranker, "categories_", None) if takes_codes(ranker) else None
+    return ExportedModel(name, formula, feature_names(ranker), facts, codes or {})
 
 
 def feature_names(ranker: Ranker) -> tuple[str, ...]:

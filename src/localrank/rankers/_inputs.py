@@ -20,6 +20,7 @@ from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._errors import warn
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
+from localrank.rankers._categories import as_seen
 
 if TYPE_CHECKING:
     from localrank.rankers.base import Ranker
@@ -64,12 +65,16 @@ def _missing_query_ids() -> BaseException:
 
 
 def same_features(
-    name: str, n_trained: int, trained: tuple[str, ...] | None, dataset: RankingDataset
+    name: str,
+    n_trained: int,
+    trained: tuple[str, ...] | None,
+    dataset: RankingDataset,
+    record: ColumnRecord | None = None,
 ) -> RankingDataset:
     """The dataset with its features in the order of the training data's, by their names.
 
     Refuses a dataset whose features differ in number or name. Warns if the training data's
-    features have names and those of the dataset do not.
+    features have names and those of the dataset do not. `record` is the training data's.
     """
     given = dataset.feature_names
     if trained is not None and given is not None and trained != given:
@@ -78,8 +83,10 @@ def same_features(
         raise ValueError(
             f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
         )
-    # A frame that was made of an array has numbers for names.
-    if trained is not None and given is None and trained[0] != "0":
+    # A frame that was made of an array has numbers for names. Features of LETOR text never have
+    # names: those of the model came from elsewhere, and were not there in training either.
+    text = record is not None and record.zero_based is not None
+    if trained is not None and given is None and trained[0] != "0" and not text:
         first = ", ".join(trained[:3]) + (", ..." if n_trained > 3 else "")
         warn(
             ColumnWarning(
@@ -133,15 +140,17 @@ def check_same_base(name: str, trained: ColumnRecord | None, dataset: RankingDat
 def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
     """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
     check_is_fitted(ranker, "n_features_in_")
-    return admitted_dataset(ranker, as_dataset(X, None, qid))
+    return checked_same(ranker, as_dataset(X, None, qid))
 
 
-def admitted_dataset(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
-    """A dataset that the fitted ranker can score: its features in the ranker's order."""
+def checked_same(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
+    """Data as the fitted ranker sees it. Refuses data that it cannot score."""
     door = ranker._door
+    dataset = as_seen(ranker, dataset, getattr(ranker, "categories_", None), door.feature_names)
     name = type(ranker).__name__
-    dataset = same_features(name, ranker.n_features_in_, door.feature_names, dataset)
-    check_same_base(name, getattr(ranker, "column_record_", None), dataset)
+    record = getattr(ranker, "column_record_", None)
+    dataset = same_features(name, ranker.n_features_in_, door.feature_names, dataset, record)
+    check_same_base(name, record, dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)

@@ -27,6 +27,7 @@ from localrank._base.rules import (
     texts,
 )
 from localrank.data import RankingDataset
+from localrank.data._categories import Categories
 from localrank.data._checks import check_index
 from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
@@ -34,6 +35,7 @@ from localrank.data._filling import Filling
 from localrank.data._frames import library_of
 from localrank.data._no_features import warn_of_suspects
 from localrank.data.sampling import SampleWarning
+from localrank.rankers._categories import as_seen, categories_rule, learned_from
 from localrank.rankers._inputs import (
     MAX_DOCUMENTS,
     all_sampled,
@@ -66,6 +68,7 @@ REMEMBERED: Rules = {
     "n_features_in_": n_inputs,
     "feature_names_in_": optional(texts("n_inputs")),
     "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
+    "categories_": categories_rule,
     "training_data_": facts,
     "column_record_": optional(instance(ColumnRecord)),
     "curve_": optional(floats(None, 2)),
@@ -82,12 +85,13 @@ def admitted(
     sample_weight: ArrayLike | None = None,
     query_weight: ArrayLike | None = None,
     valid: RankingDataset | tuple[Any, Any, Any] | None = None,
-) -> tuple[RankingDataset, Weights, HeldOut]:
-    """Check the arguments of `fit`: training queries, their weights, validation queries."""
+) -> tuple[RankingDataset, Weights, HeldOut, Categories | None]:
+    """Check the arguments of `fit`: training queries, weights, validation queries, categories."""
     check_parameters(ranker)
-    dataset = as_dataset(X, y, qid)
+    given = as_dataset(X, y, qid)
     if library_of(X) is not None:
-        warn_of_suspects(dataset, "frame")
+        warn_of_suspects(given, "frame")
+    dataset, categories = learned_from(ranker, given)
     name = type(ranker).__name__
     if dataset.n_features == 0:
         raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
@@ -106,10 +110,11 @@ def admitted(
         raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
+        held_out = as_seen(ranker, held_out, categories, dataset.feature_names)
         held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
-    return dataset, weights, held_out
+    return dataset, weights, held_out, categories
 
 
 def weighs_documents(ranker: Ranker) -> bool:
@@ -225,7 +230,8 @@ def learns_from_part(
 
 def forget(ranker: Ranker) -> None:
     """Drop what an earlier fit remembered."""
-    for name in ("training_data_", "feature_names_in_", "filling_", "curve_", "_door"):
+    remembered = ("training_data_", "feature_names_in_", "filling_", "categories_", "curve_")
+    for name in (*remembered, "_door"):
         ranker.__dict__.pop(name, None)
 
 
@@ -246,6 +252,12 @@ def remember(ranker: Ranker, dataset: RankingDataset) -> None:
         # What `_fit` noted by `learns_from_part`.
         **vars(ranker).get("training_data_", {}),
     }
+
+
+def remember_categories(ranker: Ranker, categories: Categories | None) -> None:
+    """Remember the values of the features of categories."""
+    if categories:
+        ranker.categories_ = dict(categories)
 
 
 def remember_columns(ranker: Ranker, dataset: RankingDataset) -> None:

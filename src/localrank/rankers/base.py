@@ -67,6 +67,9 @@ class Needs:
         ranker's `random_state`. "given": rows as they come, for a ranker made of others.
     document_weights : bool or None
         Whether documents of a query may have different weights. None: if all inner rankers can.
+    categories : bool
+        Whether `_fit` and `_predict` see a category as its code, and the dataset's `categories`. A
+        ranker that is made of others, and any other, sees a column of 0 and 1 for each value.
     trial : bool
         Whether loading must rank a small example to show that the model's parts fit together.
         False if the declared kinds and `_check_fitted` already rule out every failure of
@@ -78,6 +81,7 @@ class Needs:
     partitions: bool = False
     order: Literal["content", "random", "given"] = "content"
     document_weights: bool | None = None
+    categories: bool = False
     trial: bool = True
 
 
@@ -86,7 +90,8 @@ class Ranker(Estimator):
 
     A subclass implements `_fit` and `_predict`, and declares in `needs` what they need from the
     data. By default both see no missing values: a missing value is filled with the median of its
-    query, and an indicator column marks it if the feature has missing values in training. `fit` and
+    query, and an indicator column marks it if the feature has missing values in training. A feature
+    of categories becomes a column of 0 and 1 for each value, such as `colour=red`. `fit` and
     `predict` check and convert their input. Rankers call each other's `fit_rows`, `predict_rows`
     and `score_block`, which trust the dataset and keep its row order. scikit-learn's `clone` and
     `get_params` work, and its metadata routing requests `qid` by default.
@@ -94,8 +99,12 @@ class Ranker(Estimator):
     Attributes
     ----------
     n_features_in_ : int
+        Number of features, those of 0 and 1 that are made of categories included.
     feature_names_in_ : ndarray of str
         Names of the features, if the training data has names.
+    categories_ : dict
+        The values of each feature of categories in training, by its name, if there are any. In
+        other data, a value that is not among them counts as missing.
     filling_ : Filling
         Learned fill values, if training data has missing values and the ranker cannot handle NaN.
     training_data_ : dict
@@ -164,13 +173,14 @@ class Ranker(Estimator):
             ranker describes and groups all queries, and draws a sample for each group's model.
             "auto": all documents of a dataset in memory, 2,000,000 of one in partitions. None: all.
         """
-        dataset, weights, held_out = _training.admitted(
+        dataset, weights, held_out, categories = _training.admitted(
             self, X, y, qid, sample_weight, query_weight, valid
         )
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
             held_out = sampled_validation(held_out, max_documents)
         self._fit_sampled(dataset, weights, held_out, limit)
+        _training.remember_categories(self, categories)
         _training.remember_columns(self, dataset)
         _training.tell_parts(self)
         return self

@@ -17,9 +17,10 @@ from localrank._base.rules import (
     optional,
 )
 from localrank.data import RankingDataset, concatenate
+from localrank.rankers._categories import learned_from
 from localrank.rankers._explaining import contribution_rows
 from localrank.rankers._inputs import as_dataset, has_two_labels
-from localrank.rankers._training import remember
+from localrank.rankers._training import remember, remember_categories
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees.gbrt import GBRT
 from localrank.rankers.query_coordinates.query_coordinates import (
@@ -187,8 +188,10 @@ def distil(
             "There is nothing to learn: in no list does the teacher score two documents "
             "differently."
         )
+    scored, categories = learned_from(model, scored)
     model._teach(scored)
     remember(model, scored)
+    remember_categories(model, categories)
     return model
 
 

@@ -20,7 +20,7 @@ from localrank.data._offsets import offsets_of
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers._aggregated import Aggregated
 from localrank.rankers._gains import levels
-from localrank.rankers._inputs import admitted_dataset, admitted_to, has_two_labels
+from localrank.rankers._inputs import admitted_to, checked_same, has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 from localrank.registry import declare
@@ -192,7 +192,7 @@ class MultipleHyperplaneRanker(Aggregated):
         check_is_fitted(self, "rankers_")
         if not isinstance(aggregator, Aggregator):
             raise ValueError(f"An aggregator is one of localrank.aggregation. Got {aggregator!r}.")
-        dataset = admitted_dataset(self, dataset)
+        dataset = checked_same(self, dataset)
         twin = copy(self)
         twin.aggregator = aggregator
         twin._keep(self.rankers_, aggregator, dataset)

@@ -161,6 +161,11 @@ class Representation(Estimator):
             raise ValueError(
                 f"{type(self).__name__} describes queries by their labels. The dataset has none."
             )
+        for name in dataset.categories or ():
+            raise ValueError(
+                f"{type(self).__name__} describes queries by numbers, and the feature {name!r} "
+                f"holds categories. Make columns of 0 and 1 of them first: dataset.one_hot()."
+            )
 
 
 def nearest_columns(distances: Floats, k: int) -> Integers:

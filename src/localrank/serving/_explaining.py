@@ -12,7 +12,7 @@ from localrank.explanation import LocalExplanation
 from localrank.rankers import Ranker
 from localrank.rankers._contributions import Contributions
 from localrank.rankers._explanation import Explanation
-from localrank.rankers._inputs import admitted_dataset
+from localrank.rankers._inputs import admitted_to
 from localrank.serving._messages import (
     Contribution,
     DocumentContributions,
@@ -49,7 +49,7 @@ def reasons(
     >>> [group.weight for group in reasons(ranker, dataset.select([7]))[0].groups][0]
     1.0
     """
-    dataset = admitted_dataset(ranker, dataset)
+    dataset = admitted_to(ranker, dataset, None)
     shown = shown or [np.arange(n) for n in dataset.query_sizes]
     return [
         _told(ranker.explain(dataset, query), order)

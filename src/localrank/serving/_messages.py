@@ -63,7 +63,10 @@ class TextQuery(Struct, forbid_unknown_fields=True):
     ] = None
     depth: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="How many documents of the index to rank; 100 by default."),
+        Meta(
+            description="How many documents of the index to rank. By default, as many as the model "
+            "was trained on; another number changes the ranking. `top` makes the answer shorter."
+        ),
     ] = None
 
 

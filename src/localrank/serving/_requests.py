@@ -41,8 +41,6 @@ from localrank.serving.settings import Settings
 if TYPE_CHECKING:
     from localrank.text import TextRanker
 
-# How many documents of the index are ranked if a request does not say.
-DEPTH = 100
 # At most this many names of features are listed in a message.
 MAX_NAMES = 5
 # Columns of an Arrow table that are no features.
@@ -193,7 +191,7 @@ def list_of_words(asked: TextQuery, texts: TextRanker, max_documents: int) -> Li
         )
     for number, document in enumerate(asked.documents or []):
         _check_keys(number, document, texts)
-    depth = min(DEPTH, max_documents) if asked.depth is None else asked.depth
+    depth = min(texts.extractor_.depth, max_documents) if asked.depth is None else asked.depth
     try:
         dataset, ids = texts.list_of(asked.query, asked.documents, depth=depth)
     except ValueError as error:

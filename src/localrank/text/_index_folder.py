@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import reduce
+from io import BufferedReader
 from itertools import pairwise
 from math import prod
 from os import PathLike
@@ -21,7 +23,7 @@ from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import Estimator, is_estimator
 from localrank._base.rules import Rule, Rules, check_fitted, whole
 from localrank.persistence.encoding import Writer
-from localrank.persistence.files import save_model
+from localrank.persistence.files import save_model, sign
 from localrank.text._corpus import Reader
 from localrank.text._index import Index, checked_document_ids
 from localrank.text._postings import Numbers, Postings, added, append_postings, inverted
@@ -110,6 +112,7 @@ def store_index(
     extractor: Any,
     *,
     with_words: bool,
+    private_key: bytes | None,
 ) -> Index:
     """Read a corpus in parts, and write its index and its extractor to a folder.
 
@@ -121,14 +124,19 @@ def store_index(
         A new or empty folder.
     extractor : FeatureExtractor
         The extractor, without an index.
+    private_key : bytes or None
+        Key that signs the extractor's file, and with it the digests of all other files.
     """
-    Writer().encoded(extractor)  # an extractor that cannot be saved is refused before all the work
+    # An extractor or a key that cannot be used is refused before all the work.
+    Writer().encoded(extractor)
+    if private_key is not None:
+        sign(bytes(32), private_key)
     with _new_folder(folder) as path:
         files = write_index(corpus, reader, analyzer, path, with_words=with_words)
         index = mapped_index(path, files, len(reader.fields))
         stored = StoredIndex(extractor)
         stored.files_, stored.n_documents_ = files, index.n_documents
-        save_model(stored, path / EXTRACTOR_FILE)
+        save_model(stored, path / EXTRACTOR_FILE, private_key)
     return index
 
 
@@ -210,6 +218,15 @@ def write_index(
                 for file, values in zip(to, block, strict=True):
                     file.append(values)
     return {name: (file.facts.shape, file.facts.digest) for name, file in files.items()}
+
+
+def check_files(folder: Path, files: Files) -> None:
+    """Refuse a folder with other files than a signed index names."""
+    named = {EXTRACTOR_FILE, *(f"{name}.npy" for name in files)}
+    if unknown := sorted({path.name for path in folder.iterdir()} - named):
+        raise ValueError(
+            f"{folder / unknown[0]} is not part of the signed index. Delete it, or move it away."
+        )
 
 
 def mapped_index(folder: Path, files: Files, n_fields: int) -> Index:
@@ -325,11 +342,7 @@ def mapped_array(path: Path, dtype: str, facts: ArrayFacts) -> Array:
     header is not trusted: it must equal the header that the facts require.
     """
     kind, shape = np.dtype(dtype), facts.shape
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing. Build the index again.") from None
-    with file:
+    with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         wanted = _HEADER + prod(shape) * kind.itemsize
         if size != wanted:
@@ -346,6 +359,31 @@ def mapped_array(path: Path, dtype: str, facts: ArrayFacts) -> Array:
         if not prod(shape):
             return np.empty(shape, kind)
         return np.asarray(np.memmap(file, kind, "r", _HEADER, shape))
+
+
+def _opened(path: Path) -> BufferedReader:
+    """A file of the folder. Refuses all that is no file of it, and does not wait for a pipe."""
+    try:
+        refuse_link_out(path)
+        file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing. Build the index again.") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error}. Build the index again.") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ValueError(f"{path} is not a file, but a device or a pipe. Build the index again.")
+    return file
+
+
+def refuse_link_out(path: Path) -> None:
+    """Refuse a link from a folder to a file elsewhere."""
+    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(path.parent):
+        raise ValueError(f"{path} is a link out of the folder. Put a copy in its place.")
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Container, Mapping, Sequence, Sized
+from collections.abc import Collection, Container, Mapping, Sequence, Sized
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats
 from localrank.data import Qrels, RankingDataset, Run
+from localrank.data._errors import AdvisedError
 
 Queries = Mapping[Any, str] | Sequence[str]
 Candidates = Run | Qrels | Mapping[Any, Sequence[Any]]
@@ -41,11 +42,11 @@ def checked_query(query: Any) -> str:
     return query
 
 
-def checked_depth(depth: int) -> int:
-    """The number of candidates. Refuses values below 1."""
-    if not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"The depth must be a whole number, 1 or larger. Got {depth!r} instead.")
-    return int(depth)
+def checked_count(value: int, name: str) -> int:
+    """A number of documents. Refuses values below 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"The {name} must be a whole number, 1 or larger. Got {value!r} instead.")
+    return int(value)
 
 
 def documents_by_query(candidates: Candidates) -> dict[str, list[Any]]:
@@ -83,6 +84,25 @@ def labels_by_query(qrels: Judgments | None) -> dict[str, dict[str, float]]:
     return labels
 
 
+def check_numbering(ids: Sequence[str], judged: Collection[str]) -> None:
+    """Refuse judgments that number the queries by position, of queries that have other ids.
+
+    Their numbers lie from 1 to the number of queries, are most of these, and are not all ids.
+    """
+    positions = {str(place + 1) for place in range(len(ids))}
+    known = set(ids)
+    unknown = [query for query in judged if query not in known]
+    if unknown and positions.issuperset(judged) and 2 * len(judged) > len(ids):
+        raise AdvisedError(
+            f"The judgments seem to number the {len(ids):,} queries by position, like Cranfield's: "
+            f"{len(unknown):,} of {len(judged):,} judged queries are none of the ids, the first is "
+            f"{unknown[0]!r}, and all lie from 1 to {len(ids):,}.",
+            "Read the queries with read_queries(…, numbered=True), or leave out the judgments of "
+            "queries that do not exist.",
+            "Add --numbered, or leave out the judgments of queries that do not exist.",
+        )
+
+
 def check_judgments(
     ids: Sequence[str], labels: Mapping[str, Mapping[str, float]], corpus: Container[str]
 ) -> None:
@@ -91,6 +111,7 @@ def check_judgments(
     if not judged:
         others = f" The first judgment is of query {next(iter(labels))!r}." if labels else ""
         raise ValueError(f"No query has a judgment. The first query is {ids[0]!r}.{others}")
+    check_numbering(ids, labels)
     pairs = [(query, document) for query in judged for document in labels[query]]
     unknown = [pair for pair in pairs if pair[1] not in corpus]
     if len(unknown) == len(pairs):

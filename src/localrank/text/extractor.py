@@ -19,13 +19,20 @@ from localrank.data._offsets import offsets_of
 from localrank.persistence.files import load_part, save_model
 from localrank.text._corpus import Reader, keys_of_fields
 from localrank.text._index import Index, build_index
-from localrank.text._index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index, store_index
+from localrank.text._index_folder import (
+    EXTRACTOR_FILE,
+    StoredIndex,
+    check_files,
+    mapped_index,
+    refuse_link_out,
+    store_index,
+)
 from localrank.text._queries import (
     Candidates,
     Judgments,
     Queries,
     check_judgments,
-    checked_depth,
+    checked_count,
     checked_query,
     documents_by_query,
     labels_by_query,
@@ -80,6 +87,9 @@ class FeatureExtractor(Estimator):
         Jelinek and Mercer's λ: the share of the collection in the feature `lm_jm`.
     discount : float
         δ of absolute discounting, for the feature `lm_abs`.
+    depth : int, default=100
+        At most this many candidates for each query. Models that are trained with this extractor
+        rank as many: other candidates would be other lists than those they learned from.
     max_query_words : int, default=1000
         The most different words of a query. A query with more is refused: time and memory grow
         with the words of a query times the number of documents.
@@ -127,6 +137,7 @@ class FeatureExtractor(Estimator):
         "prior": number(above=0),
         "share": number(above=0, most=1),
         "discount": number(above=0, most=1),
+        "depth": whole(1),
         "max_query_words": whole(1),
     }
 
@@ -146,6 +157,7 @@ class FeatureExtractor(Estimator):
         prior: float = 2000.0,
         share: float = 0.1,
         discount: float = 0.7,
+        depth: int = 100,
         max_query_words: int = 1000,
     ) -> None:
         self.fields = fields
@@ -159,6 +171,7 @@ class FeatureExtractor(Estimator):
         self.prior = prior
         self.share = share
         self.discount = discount
+        self.depth = depth
         self.max_query_words = max_query_words
 
     @property
@@ -182,7 +195,13 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         return self.index_.n_documents
 
-    def fit(self, corpus: Any, *, folder: str | PathLike[str] | None = None) -> Self:
+    def fit(
+        self,
+        corpus: Any,
+        *,
+        folder: str | PathLike[str] | None = None,
+        private_key: bytes | None = None,
+    ) -> Self:
         """Read the documents and build the index.
 
         Parameters
@@ -196,8 +215,16 @@ class FeatureExtractor(Estimator):
             parts and used from disk, with the same results. `load_extractor` opens it again.
             Memory holds only the ids of documents, the different terms and a few numbers for
             each. The files must not change during use. None: the index is in memory.
+        private_key : bytes, optional
+            An Ed25519 key of 32 bytes to sign the folder with, for `load_extractor`. None: the
+            folder is not signed. An index in memory is signed by `save`.
         """
         check_parameters(self)
+        if private_key is not None and folder is None:
+            raise ValueError(
+                "The 'private_key' parameter of fit signs a folder, and there is none. Give it to "
+                "save."
+            )
         self._check_names()
         words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
         self.__dict__.pop("_features", None)
@@ -205,10 +232,12 @@ class FeatureExtractor(Estimator):
         if folder is None:
             self.index_ = build_index(*given, with_words=words)
         else:
-            self.index_ = store_index(*given, folder, clone(self), with_words=words)
+            self.index_ = store_index(
+                *given, folder, clone(self), with_words=words, private_key=private_key
+            )
         return self
 
-    def retrieve(self, queries: Queries, depth: int = 100) -> Run:
+    def retrieve(self, queries: Queries, depth: int | None = None) -> Run:
         """Find the documents with the highest BM25 for each query, over all fields together.
 
         Documents without a term of the query are left out, so a query may have fewer than `depth`
@@ -218,8 +247,8 @@ class FeatureExtractor(Estimator):
         ----------
         queries : mapping of id to text, or sequence of texts
             Queries. The texts of a sequence have the ids "1", "2", ...
-        depth : int, default=100
-            At most this many documents for each query.
+        depth : int, optional
+            At most this many documents for each query. None: the extractor's `depth`.
 
         Examples
         --------
@@ -230,7 +259,7 @@ class FeatureExtractor(Estimator):
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
-        documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
+        documents, scores, offsets = self._features.retrieve(texts, self._checked_depth(depth))
         query_ids = np.repeat(text_ids(ids), np.diff(offsets))
         return Run(query_ids, self.index_.document_ids[documents], scores, "bm25")
 
@@ -257,7 +286,7 @@ class FeatureExtractor(Estimator):
         self,
         queries: Queries,
         qrels: Judgments | None = None,
-        depth: int = 100,
+        depth: int | None = None,
         *,
         with_judged: bool = False,
     ) -> RankingDataset:
@@ -270,8 +299,9 @@ class FeatureExtractor(Estimator):
             Labels. A document that was not judged for a query gets the label 0. Judgments that
             match no query or no document are refused; some that do not match, warned about. None:
             the dataset has no labels.
-        depth : int, default=100
-            At most this many candidates for each query.
+        depth : int, optional
+            At most this many candidates for each query. None: the extractor's `depth`. Set that
+            one to train a model: the model keeps it.
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.
@@ -281,7 +311,7 @@ class FeatureExtractor(Estimator):
         labels = labels_by_query(qrels)
         if qrels is not None:
             check_judgments(ids, labels, self.index_)
-        documents, _, offsets = self._features.retrieve(texts, checked_depth(depth))
+        documents, _, offsets = self._features.retrieve(texts, self._checked_depth(depth))
         chosen = np.split(documents, offsets[1:-1])
         if with_judged:
             for place, query in enumerate(ids):
@@ -361,6 +391,9 @@ class FeatureExtractor(Estimator):
         ):
             raise ValueError("parts of FeatureExtractor do not fit each other")
 
+    def _checked_depth(self, depth: int | None) -> int:
+        return checked_count(self.depth if depth is None else depth, "depth")
+
     def _check_names(self) -> None:
         fields = self.field_names
         if len(fields) > 1 and WHOLE in fields:
@@ -427,8 +460,9 @@ def load_extractor(
         Classes of your own that the file may use, such as an analyzer: a
         `localrank._base.estimator.Estimator` with a `__call__`.
     public_key : bytes, optional
-        An Ed25519 key of 32 bytes. A file that was not signed with its private key is refused.
-        None: signatures are not checked.
+        An Ed25519 key of 32 bytes. A file or folder that was not signed with its private key is
+        refused, and so is a folder in which a file was changed or added, or is missing. None:
+        signatures are not checked.
 
     Examples
     --------
@@ -442,6 +476,7 @@ def load_extractor(
     file = Path(path)
     if file.is_dir():
         file /= EXTRACTOR_FILE
+        refuse_link_out(file)
         if not file.is_file():
             raise ValueError(
                 f"{path} has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
@@ -453,6 +488,8 @@ def load_extractor(
     if isinstance(model, FeatureExtractor):
         return model
     extractor: FeatureExtractor = model.extractor
+    if public_key is not None:
+        check_files(file.parent, model.files_)
     extractor.index_ = mapped_index(file.parent, model.files_, len(extractor.field_names))
     try:
         extractor._check_fitted()

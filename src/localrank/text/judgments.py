@@ -10,6 +10,7 @@ import numpy as np
 
 from localrank.data import Qrels, read_qrels
 from localrank.data._checks import is_missing, text_ids
+from localrank.data._errors import AdvisedError
 from localrank.text._file_formats import (
     delimited_kind,
     delimited_records,
@@ -26,6 +27,9 @@ FORMATS = ("trec", "json", "csv", "tsv", "smart", "npl")
 QUERIES = ("query_id", "query-id", "qid", "query")
 DOCUMENTS = ("document_id", "corpus-id", "doc_id", "docno", "docid", "document", "doc")
 GRADES = ("relevance", "score", "label", "grade", "rel")
+
+# The third column of Cranfield's judgments. The original has -1 at some pairs, without a meaning.
+CODES = {-1.0, 1.0, 2.0, 3.0, 4.0, 5.0}
 
 # The place in the source, the query, the document and the grade.
 Judgment = tuple[str, Any, Any, Any]
@@ -44,8 +48,9 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
         or the names in BEIR's files. "smart": each line begins with a relevant pair,
         `query document`; the rest of the line is ignored. "npl": the relevant documents of each
         query, followed by a line `/`. None: a table is recognised by the file's name, JSON lines
-        and NPL by the first line, and anything else is "trec". SMART's lines look like TREC's, so
-        "smart" must be named.
+        and NPL by the first line, and SMART by lines `query document 0 0`. Anything else is
+        "trec". Lines `query document code` may be either: if the codes differ and could be those
+        of Cranfield, of which 1 is the best, the file is refused until its format is named.
 
     Returns
     -------
@@ -69,7 +74,10 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
     if is_frame(source) or is_named(source):
         return _collected(_given(source), source)
     kind = file_format or _recognised(source)
-    if kind == "trec" and len(first_line(source, "utf-8").split()) != 3:
+    n_columns = len(first_line(source, "utf-8").split())
+    if kind == "trec" and n_columns == 4 and file_format is None and _is_smart(source):
+        kind = "smart"
+    if kind == "trec" and n_columns != 3:
         return read_qrels(source)
     judgments: Iterator[Judgment]
     if kind == "trec":
@@ -85,7 +93,30 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
             else delimited_records(source, kind, "utf-8", None, frozenset(QUERIES), ())
         )
         judgments = (_by_name(f"{source}:{number}", record) for number, record in records)
-    return _collected(judgments, source, again=kind in ("smart", "npl"))
+    qrels = _collected(judgments, source, again=kind in ("smart", "npl"))
+    if kind == "trec" and file_format is None:
+        _refuse_codes(qrels, source)
+    return qrels
+
+
+def _is_smart(path: Any) -> bool:
+    """Whether all lines are `query document 0 0`. TREC's would all judge a document 0 with 0."""
+    rows = (line.split() for _, line in numbered_lines(path))
+    return all(len(row) == 4 and row[2] == "0" and row[3].strip("0.") == "" for row in rows if row)
+
+
+def _refuse_codes(qrels: Qrels, path: Any) -> None:
+    """Refuse grades that may be Cranfield's codes: whole numbers up to 5, different, and no 0."""
+    grades = np.unique(qrels.relevance)
+    ids = np.concatenate([qrels.query_ids, qrels.document_ids])
+    if len(grades) > 1 and set(grades.tolist()) <= CODES and np.char.isdigit(ids).all():
+        raise AdvisedError(
+            f"{path}: the third column may be grades, the highest the best, or SMART's codes as "
+            f"in Cranfield, of which 1 is the best: it holds "
+            f"{', '.join(f'{grade:g}' for grade in grades.tolist())} and no 0.",
+            "Give file_format='trec' for grades, or 'smart' to count every pair as relevant.",
+            "Add --qrels-format trec for grades, or smart to count every pair as relevant.",
+        )
 
 
 def _recognised(path: Any) -> str:

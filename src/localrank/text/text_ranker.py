@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,7 +17,7 @@ from localrank.data import RankingDataset
 from localrank.data._checks import is_missing
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
-from localrank.text._queries import Judgments, Queries
+from localrank.text._queries import Judgments, Queries, checked_count
 from localrank.text.extractor import FeatureExtractor
 
 
@@ -124,14 +125,14 @@ class TextRanker(Estimator):
         qrels: Judgments,
         corpus: Any = None,
         *,
-        depth: int = 100,
         with_judged: bool = False,
         valid: tuple[Queries, Judgments] | None = None,
     ) -> Self:
         """Learn from judged queries.
 
         The ranker learns from the candidates that BM25 finds for each query, as `rank` finds them
-        later. A candidate that was not judged gets the label 0.
+        later: as many as the extractor's `depth` says. A candidate that was not judged gets the
+        label 0.
 
         Parameters
         ----------
@@ -141,8 +142,6 @@ class TextRanker(Estimator):
             Labels of the documents.
         corpus : iterable of dict, or DataFrame, optional
             Documents to fit the extractor on. None: the extractor is already fitted.
-        depth : int, default=100
-            At most this many candidates for each query.
         with_judged : bool, default=False
             Whether to learn from judged documents that are not candidates, too. These are nearly
             all relevant and have a low BM25. A model may learn to prefer a low BM25, which is
@@ -157,7 +156,7 @@ class TextRanker(Estimator):
         else:
             extractor = clone(self.extractor).fit(corpus)
         train, *held_out = (
-            extractor.dataset(*pair, depth, with_judged=with_judged)
+            extractor.dataset(*pair, with_judged=with_judged)
             for pair in [(queries, qrels), *([] if valid is None else [valid])]
         )
         ranker = clone(self.ranker).fit(train, valid=held_out[0] if held_out else None)
@@ -169,7 +168,8 @@ class TextRanker(Estimator):
         query: str,
         documents: Iterable[Mapping[str, Any]] | None = None,
         *,
-        depth: int = 100,
+        top: int | None = None,
+        depth: int | None = None,
     ) -> RankedDocuments:
         """Rank documents for a query, the best first. Documents with equal scores keep their order.
 
@@ -181,12 +181,23 @@ class TextRanker(Estimator):
             Documents to rank, with the keys of fields and columns. They need not be in the index.
             None: the candidates that BM25 finds in the index. If no document contains a word of
             the query, the result is empty.
-        depth : int, default=100
-            At most this many candidates, if no documents are given.
+        top : int, optional
+            At most this many documents in the result, the best ones. None: all that were ranked.
+        depth : int, optional
+            At most this many candidates, if no documents are given. None: as many as the model was
+            trained on. Another number gives other lists than those, with a warning.
         """
         dataset, ids = self.list_of(query, documents, depth=depth)
+        if documents is None and depth is not None and depth != self.extractor_.depth:
+            warnings.warn(
+                f"The model was trained on {self.extractor_.depth:,} candidates of each query, and "
+                f"ranks {depth:,}. To get fewer documents, use top.",
+                stacklevel=2,
+            )
         scores = np.empty(0) if dataset is None else self.ranker_.predict(dataset)
         order = np.argsort(-scores, kind="stable")
+        if top is not None:
+            order = order[: checked_count(top, "top")]
         return RankedDocuments([ids[place] for place in order.tolist()], scores[order], order)
 
     def list_of(
@@ -194,7 +205,7 @@ class TextRanker(Estimator):
         query: str,
         documents: Iterable[Mapping[str, Any]] | None = None,
         *,
-        depth: int = 100,
+        depth: int | None = None,
     ) -> tuple[RankingDataset | None, list[Any]]:
         """The list that `rank` ranks, as a dataset of one query "1", and the ids of its documents.
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 # Ranks have 8 bits, so a column has at most this many thresholds.
 MAX_THRESHOLDS = 255
 
-# LightGBM's decisions: bit 1 sends missing values left, bits 2 and 3 say which values are missing.
-DEFAULT_LEFT, MISSING = 0b0010, 0b1100
+# LightGBM's decisions: bit 0 is a split by a set of categories. Of the other splits, bit 1 sends
+# missing values left, and bits 2 and 3 say which values are missing.
+IN_SET, DEFAULT_LEFT, MISSING = 0b0001, 0b0010, 0b1100
 MISSING_ZERO = 0b0100
 
 
@@ -46,17 +47,88 @@ class Columns(NamedTuple):
     at_missing: NDArray[Any]
 
 
-def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], NDArray[np.uint8]]:
-    """The columns for features of a dtype, and each split's column and cut.
+class SetColumns(NamedTuple):
+    """Columns of splits by sets of categories: the arguments of `rank_sets`.
+
+    They are the last ones of `Columns`, without thresholds. Their rank is 0 for a value in the
+    set, and 1 for any other.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first of them.
+    features : ndarray of shape (n_sets,)
+        Feature number of each.
+    starts, ends : ndarray of shape (n_sets,)
+        First word of each set, and the one after its last.
+    words : ndarray of uint32
+        The words of all sets: bit `b` of word `w` of a set is the category `32 * w + b`.
+    """
+
+    first: int
+    features: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    words: NDArray[np.uint32]
+
+
+def columns_of(
+    trees: Trees, dtype: Any
+) -> tuple[Columns, SetColumns | None, NDArray[np.int32], NDArray[np.uint8]]:
+    """The columns for features of a dtype, those of sets if there are any; each split's, its cut.
 
     A value goes right at a split if its rank, the number of its column's thresholds below it,
     is larger than the cut.
     """
-    thresholds = rounded_down(trees.thresholds, dtype)
-    missing = trees.decisions & MISSING
+    by_set = trees.decisions & IN_SET != 0
+    if not by_set.any():
+        columns, split_columns, cuts = _columns_of_thresholds(
+            trees.split_features, trees.thresholds, trees.decisions, dtype
+        )
+        return columns, None, split_columns, cuts
+    columns, split_columns, cuts = _columns_of_thresholds(
+        trees.split_features[~by_set], trees.thresholds[~by_set], trees.decisions[~by_set], dtype
+    )
+    # A set of one feature is one column, however many splits ask for it.
+    numbers = trees.thresholds[by_set].astype(np.int64)
+    pairs, places = np.unique(
+        np.stack([trees.split_features[by_set], numbers]), axis=1, return_inverse=True
+    )
+    features, chosen = pairs
+    first = len(columns.features)
+    all_columns, all_cuts = np.empty(len(by_set), np.int32), np.zeros(len(by_set), np.uint8)
+    all_columns[~by_set], all_cuts[~by_set] = split_columns, cuts
+    all_columns[by_set] = first + places.ravel()
+    nothing = np.zeros(len(chosen))
+    columns = Columns(
+        read_only(np.append(columns.features, features), np.int64),
+        columns.thresholds,
+        read_only(np.append(columns.starts, np.full(len(chosen), columns.starts[-1])), np.int64),
+        read_only(np.append(columns.at_zero, nothing), dtype),
+        read_only(np.append(columns.at_missing, nothing), dtype),
+    )
+    set_columns = SetColumns(
+        first,
+        read_only(features, np.int64),
+        read_only(trees.set_offsets[chosen], np.int64),
+        read_only(trees.set_offsets[chosen + 1], np.int64),
+        trees.set_words,
+    )
+    return columns, set_columns, read_only(all_columns, np.int32), read_only(all_cuts, np.uint8)
+
+
+def _columns_of_thresholds(
+    features: NDArray[np.int32],
+    thresholds: NDArray[Any],
+    decisions: NDArray[np.uint8],
+    dtype: Any,
+) -> tuple[Columns, NDArray[np.int32], NDArray[np.uint8]]:
+    """The columns of splits by thresholds, and each split's column and cut."""
+    thresholds = rounded_down(thresholds, dtype)
+    missing = decisions & MISSING
     # If nothing counts as missing, the default direction does not matter.
-    kinds = np.where(missing == 0, 0, trees.decisions & (MISSING | DEFAULT_LEFT)).astype(np.int64)
-    groups = trees.split_features.astype(np.int64) * 16 + kinds
+    kinds = np.where(missing == 0, 0, decisions & (MISSING | DEFAULT_LEFT)).astype(np.int64)
+    groups = features.astype(np.int64) * 16 + kinds
     order = np.lexsort((thresholds, groups))
     sorted_groups, sorted_thresholds = groups[order], thresholds[order]
     new_group = _differs_from_last(sorted_groups)

@@ -34,6 +34,7 @@ from localrank.trees._columns import columns_of
 from localrank.trees._scoring import (
     BLOCK,
     padded,
+    rank_sets,
     rank_values,
     rank_values_in_loops,
     warn_of_loops,
@@ -56,7 +57,7 @@ class TreeContributions:
     """
 
     def __init__(self, trees: Trees, dtype: Any) -> None:
-        columns, split_columns, cuts = columns_of(trees, dtype)
+        columns, self._sets, split_columns, cuts = columns_of(trees, dtype)
         self._rank_values: Any = rank_values
         self._n_features = trees.n_features
         self._n_columns = len(columns.features)
@@ -103,6 +104,8 @@ class TreeContributions:
                 warn_of_loops(error)
                 self._rank_values = rank_values_in_loops
                 self._rank_values(block, *self._columns, ranks)
+            if self._sets is not None:
+                rank_sets(block, self._n_columns, *self._sets, ranks)
             totals[:] = 0.0
             self._add(ranks, padded(len(block)), *self._trees, totals)
             result[first : first + BLOCK] = totals[:, : len(block)].T

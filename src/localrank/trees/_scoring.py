@@ -191,6 +191,40 @@ def rank_values_in_loops(
 
 
 @kernel
+def rank_sets(
+    features: NDArray[Any],
+    n_columns: int,
+    first_column: int,
+    columns: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    words: NDArray[np.uint32],
+    ranks: NDArray[np.uint8],
+) -> None:
+    """Rank values by sets of categories: 0 for a value in its column's set, 1 for any other.
+
+    A category is a number from 0, cut to a whole one as in LightGBM. A missing value, one below
+    zero and one beyond the set's last word are in no set.
+    """
+    first = 0
+    while first < len(features):
+        size = _size(len(features) - first)
+        for i in range(len(columns)):
+            place = first * n_columns + (first_column + i) * size
+            # Compared as a number: a huge one has no whole number, and NaN passes no comparison.
+            end = 32.0 * (ends[i] - starts[i])
+            for document in range(min(size, len(features) - first)):
+                value = features[first + document, columns[i]]
+                outside = np.uint8(1)
+                if value > -1.0 and value < end:
+                    category = np.int64(value)
+                    word = words[starts[i] + (category >> 5)]
+                    outside = np.uint8(1 - ((np.int64(word) >> (category & 31)) & 1))
+                ranks[place + document] = outside
+        first += size
+
+
+@kernel
 def sum_leaves(
     ranks: NDArray[np.uint8],
     n_documents: int,

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from localrank.trees._columns import IN_SET
 from localrank.trees.trees import Trees
 
 
@@ -114,10 +115,19 @@ def joined(parts: Sequence[tuple[Trees, float]]) -> Trees:
         return np.concatenate([getattr(trees, name) for trees in together])
 
     n_leaves = np.concatenate([np.diff(trees.leaf_offsets) for trees in together])
-    names = ("split_features", "thresholds", "decisions", "left_children", "right_children")
+    names = ("split_features", "decisions", "left_children", "right_children", "gains")
+    # The threshold of a split by a set is the number of the set.
+    n_sets = np.array([len(trees.set_offsets) - 1 for trees in together])
+    thresholds = [
+        np.where(trees.decisions & IN_SET, trees.thresholds + earlier, trees.thresholds)
+        for trees, earlier in zip(together, np.cumsum(n_sets) - n_sets, strict=True)
+    ]
+    sizes = [np.diff(trees.set_offsets) for trees in together]
     return Trees(
         n_features=together[0].n_features,
         leaf_offsets=np.concatenate([[0], np.cumsum(n_leaves)]),
-        **{name: all_of(name) for name in (*names, "gains", "leaf_counts")},
+        **{name: all_of(name) for name in (*names, "leaf_counts", "set_words")},
+        thresholds=np.concatenate(thresholds),
+        set_offsets=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
         leaf_values=np.concatenate([weight * trees.leaf_values for trees, weight in parts]),
     )

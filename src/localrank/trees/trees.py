@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from localrank._kernels.compilation import kernel
 from localrank._kernels.numba_internals import COMPILER_ERRORS
 from localrank._kernels.sorting import read_only
-from localrank.trees._columns import DEFAULT_LEFT, MISSING, columns_of
+from localrank.trees._columns import DEFAULT_LEFT, IN_SET, MISSING, columns_of
 from localrank.trees._scoring import (
     BLOCK,
     MAX_TABLES,
     ROW,
     padded,
+    rank_sets,
     rank_values,
     rank_values_in_loops,
     sum_leaves,
@@ -40,7 +41,11 @@ DTYPES = {
     "gains": np.float32,
     "leaf_values": np.float64,
     "leaf_counts": np.int64,
+    "set_offsets": np.int64,
+    "set_words": np.uint32,
 }
+# No sets: the offsets end where they begin.
+_NO_OFFSETS, _NO_WORDS = np.zeros(1, np.int64), np.zeros(0, np.uint32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,10 +65,13 @@ class Trees:
     split_features : ndarray of int32, shape (n_splits,)
         Feature of each split.
     thresholds : ndarray of float64, shape (n_splits,)
-        A document goes left at a split if its value is at most the threshold.
+        A document goes left at a split if its value is at most the threshold. At a split by a set,
+        the number of the set.
     decisions : ndarray of uint8, shape (n_splits,)
         LightGBM's flags for missing values. 2: missing values go left. 4: zero and NaN count as
-        missing. 8: NaN counts as missing. Without 4 and 8, NaN counts as zero.
+        missing. 8: NaN counts as missing. Without 4 and 8, NaN counts as zero. 1: a split by a set
+        of categories. A document goes left if its category is in the set; missing values and all
+        other categories go right.
     left_children, right_children : ndarray of int32, shape (n_splits,)
         Number of the next split within the tree, or `~leaf` with the number of a leaf within the
         tree. Splits come after their parents.
@@ -73,6 +81,11 @@ class Trees:
         Value of each leaf.
     leaf_counts : ndarray of int64, shape (n_leaves,)
         Number of training documents in each leaf.
+    set_offsets : ndarray of int64, shape (n_sets + 1,), optional
+        First word of each set of categories, and the number of words at the end. By default, there
+        are no sets.
+    set_words : ndarray of uint32, optional
+        The sets. Bit `b` of word `w` of a set is the category `32 * w + b`.
 
     Examples
     --------
@@ -102,6 +115,8 @@ class Trees:
     gains: NDArray[np.float32]
     leaf_values: NDArray[np.float64]
     leaf_counts: NDArray[np.int64]
+    set_offsets: NDArray[np.int64] = field(default_factory=_NO_OFFSETS.copy)
+    set_words: NDArray[np.uint32] = field(default_factory=_NO_WORDS.copy)
 
     def __post_init__(self) -> None:
         _require(
@@ -123,6 +138,11 @@ class Trees:
     def split_offsets(self) -> NDArray[np.int64]:
         """First split of each tree, and the number of splits at the end."""
         return self.leaf_offsets - np.arange(self.n_trees + 1)
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether a split asks for a set of categories."""
+        return bool((self.decisions & IN_SET).any())
 
     def score(self, features: ArrayLike) -> NDArray[np.float64]:
         """Sum the leaves of each document. Scores equal LightGBM's predictions, to the last bit.
@@ -227,12 +247,19 @@ class Trees:
             f"leaf_offsets must ascend from 0 to the number of leaves, {n_leaves}.",
         )
         n_splits = n_leaves - self.n_trees
-        for name in DTYPES:
-            size = len(getattr(self, name))
-            expected = {"leaf_offsets": size}.get(
-                name, n_leaves if name.startswith("leaf_") else n_splits
-            )
+        for name in DTYPES.keys() - {"leaf_offsets", "set_offsets", "set_words"}:
+            size, expected = len(getattr(self, name)), n_splits
+            if name.startswith("leaf_"):
+                expected = n_leaves
             _require(size == expected, f"{name} must have {expected} entries. Got {size} instead.")
+        sets, n_words = self.set_offsets, len(self.set_words)
+        _require(
+            len(sets) > 0
+            and sets[0] == 0
+            and sets[-1] == n_words
+            and bool((sets[1:] > sets[:-1]).all()),
+            f"set_offsets must ascend from 0 to the number of words, {n_words}.",
+        )
 
     def _check_values(self) -> None:
         for name in ("thresholds", "leaf_values"):
@@ -242,10 +269,17 @@ class Trees:
             f"split_features must be feature numbers from 0 to {self.n_features - 1}.",
         )
         missing = self.decisions & MISSING
+        by_set = self.decisions & IN_SET != 0
         _require(
-            bool(((self.decisions & ~np.uint8(MISSING | DEFAULT_LEFT)) == 0).all())
+            bool(((self.decisions & ~np.uint8(MISSING | DEFAULT_LEFT | IN_SET)) == 0).all())
             and bool((missing != MISSING).all()),
-            "decisions must be sums of 2 for default left and 4 or 8 for what is missing.",
+            "decisions must be sums of 1 for a set, 2 for default left and 4 or 8 for what is "
+            "missing.",
+        )
+        numbers, n_sets = self.thresholds[by_set], len(self.set_offsets) - 1
+        _require(
+            bool(((numbers >= 0) & (numbers < n_sets) & (numbers % 1 == 0)).all()),
+            f"thresholds of splits by sets must be numbers of sets, below {n_sets}.",
         )
         _require(
             bool(((self.leaf_counts >= 0) & (self.leaf_counts < 2**31)).all()),
@@ -310,7 +344,7 @@ class Scorer:
     """
 
     def __init__(self, trees: Trees, dtype: Any) -> None:
-        columns, split_columns, cuts = columns_of(trees, dtype)
+        columns, self._sets, split_columns, cuts = columns_of(trees, dtype)
         self._n_columns = len(columns.features)
         self._columns: Any = columns
         self._paths: Any = (
@@ -338,6 +372,8 @@ class Scorer:
             for first in range(0, len(rows), SLAB):
                 slab = rows[first : first + SLAB]
                 self._rank_values(slab, *self._columns, ranks)
+                if self._sets is not None:
+                    rank_sets(slab, self._n_columns, *self._sets, ranks)
                 self._add_scores(ranks, len(slab), self._n_columns, *self._trees, scores[first:])
         except COMPILER_ERRORS as error:
             if self._rank_values is rank_values_in_loops:

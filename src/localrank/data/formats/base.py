@@ -37,6 +37,8 @@ class Wanted:
         What was said of the columns of the data that the model was trained on.
     say : callable
         Takes a line about what was left out.
+    categories : sequence of str
+        Features of the model that are categories.
     """
 
     format: str | None
@@ -45,6 +47,7 @@ class Wanted:
     feature_names: Sequence[str] | None
     columns: ColumnRecord | None
     say: Callable[[str], None]
+    categories: Sequence[str] = ()
 
 
 class Format(ABC):

@@ -53,7 +53,9 @@ class TableFiles(Format):
         from localrank.data.tables import read_table
 
         options = like_training(wanted, options)
-        optional = [options.get("label", "label")] if wanted.labels != "needed" else []
+        optional = [*wanted.categories]
+        if wanted.labels != "needed":
+            optional.append(options.get("label", "label"))
         if wanted.labels == "ignored":
             options = without_labels(options)
         tables = [read_table(path, **options, optional=optional) for path in paths]
@@ -79,10 +81,16 @@ class TableFiles(Format):
 
 
 def like_training(wanted: Wanted, options: dict[str, Any]) -> dict[str, Any]:
-    """Options that choose the features of a model by their names, unless the caller chose some."""
-    if wanted.feature_names is None or options.keys() & {"features", "ignore"}:
-        return options
-    return options | {"features": list(wanted.feature_names)}
+    """Options that choose the features of a model by their names, unless the caller chose some.
+
+    Its categories are read as such, whatever the columns hold.
+    """
+    ordinal = wanted.columns is not None and wanted.columns.ordinal
+    if wanted.feature_names is not None and not options.keys() & {"features", "ignore"}:
+        options = options | {"features": list(wanted.feature_names)}
+    if "categories" not in options and (ordinal or wanted.categories):
+        options = options | {"categories": "ordinal" if ordinal else wanted.categories}
+    return options
 
 
 def tell_left_out(

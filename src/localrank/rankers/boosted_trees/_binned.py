@@ -53,6 +53,10 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in parameters.items()
     }
+    if dataset.categories:
+        names = dataset.feature_names or ()
+        columns_of_categories = sorted(names.index(name) for name in dataset.categories)
+        parameters["categorical_feature"] = ",".join(map(str, columns_of_categories))
     if n > MANY:
         n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
         parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}

@@ -9,7 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from localrank._base.rules import (
     flag,
     instance,
     number,
+    one_of,
     refuse,
     whole,
 )
@@ -55,7 +56,18 @@ LEAST_CURVATURE = 1e-12
 
 
 # What all rankers need that LightGBM trains.
-TREE_NEEDS = Needs(missing=True, blocks=True, order="random", document_weights=True, trial=False)
+TREE_NEEDS = Needs(
+    missing=True,
+    blocks=True,
+    order="random",
+    document_weights=True,
+    categories=True,
+    trial=False,
+)
+
+# How splits use features of categories.
+CategorySplits = Literal["sets", "one-hot"]
+category_splits = one_of("sets", "one-hot")
 
 # Parameters of boosting.
 BOOSTING: Rules = {
@@ -67,6 +79,7 @@ BOOSTING: Rules = {
     "l2": number(least=0),
     "patience": whole(1),
     "measure": a_measure,
+    "categories": category_splits,
 }
 
 
@@ -146,6 +159,7 @@ class BoostedTrees(SummedTrees):
         l2: float = 1.0,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         monotone: Monotone = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -159,6 +173,7 @@ class BoostedTrees(SummedTrees):
         self.l2 = l2
         self.patience = patience
         self.measure = measure
+        self.categories = categories
         self.monotone = monotone
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -256,6 +271,8 @@ def lightgbm_parameters(ranker: Ranker, objective: str) -> dict[str, Any]:
         "objective": objective,
         "num_leaves": ranker.n_leaves,
         "min_data_in_leaf": ranker.min_leaf_documents,
+        # LightGBM's 100 documents in a group of categories suit its default leaves of 20 and more.
+        "min_data_per_group": min(2 * ranker.min_leaf_documents, 100),
         "min_sum_hessian_in_leaf": LEAST_CURVATURE,
         "feature_fraction": ranker.feature_fraction,
         "num_threads": number_of_jobs(ranker.n_jobs),

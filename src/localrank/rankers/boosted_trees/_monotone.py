@@ -47,6 +47,8 @@ def directions(ranker: Ranker, dataset: RankingDataset) -> Integers:
             )
         if column < 0:
             refuse(ranker, "monotone", f"a dict whose keys are each {known_columns(dataset)}")
+        if dataset.feature_label(column) in (dataset.categories or {}):
+            refuse(ranker, "monotone", "for features of numbers: categories do not rise or fall")
         if result[column] not in (0, direction):
             refuse(ranker, "monotone", f"one direction for {dataset.feature_label(column)}")
         result[column] = direction

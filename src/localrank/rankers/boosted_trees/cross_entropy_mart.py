@@ -8,7 +8,7 @@ from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, levels
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, CategorySplits
 from localrank.rankers.boosted_trees._monotone import Monotone
 from localrank.registry import declare
 
@@ -57,6 +57,10 @@ class CrossEntropyMART(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     monotone : dict or None, default=None
         Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
         score never falls when the feature rises and all others stay. -1: it never rises. A missing
@@ -107,6 +111,7 @@ class CrossEntropyMART(BoostedTrees):
         gain: Gain = None,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         monotone: Monotone = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -121,6 +126,7 @@ class CrossEntropyMART(BoostedTrees):
             l2=l2,
             patience=patience,
             measure=measure,
+            categories=categories,
             monotone=monotone,
             warm_start=warm_start,
             n_jobs=n_jobs,

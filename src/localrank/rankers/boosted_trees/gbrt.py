@@ -42,6 +42,10 @@ class GBRT(BoostedTrees):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     monotone : dict or None, default=None
         Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
         score never falls when the feature rises and all others stay. -1: it never rises. A missing

@@ -25,6 +25,7 @@ from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.boosted_trees._boosted_trees import (
     BOOSTING,
     TREE_NEEDS,
+    CategorySplits,
     boosted,
     boosting_parameters,
     import_lightgbm,
@@ -78,6 +79,10 @@ class McRank(Ranker):
         best number of trees.
     measure : str or Measure, default="ndcg@10"
         Measure on the validation queries that decides when to stop.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     n_jobs : int or None, default=None
         Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
@@ -133,6 +138,7 @@ class McRank(Ranker):
         gain: Gain = None,
         patience: int = 50,
         measure: str | Measure = "ndcg@10",
+        categories: CategorySplits = "sets",
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
@@ -145,6 +151,7 @@ class McRank(Ranker):
         self.gain = gain
         self.patience = patience
         self.measure = measure
+        self.categories = categories
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -9,7 +9,9 @@ from localrank._base.rules import Rules, number, whole
 from localrank.data import RankingDataset
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees._boosted_trees import (
+    CategorySplits,
     SummedTrees,
+    category_splits,
     import_lightgbm,
     lightgbm_parameters,
     row_weights,
@@ -48,6 +50,10 @@ class RandomForest(SummedTrees):
     document_fraction : float, default=0.632
         Share of the training documents that each tree sees. The default is the share of different
         documents in a sample drawn with replacement.
+    categories : {"sets", "one-hot"}, default="sets"
+        How features of categories are used. "sets": a split sends a set of categories left, and
+        all others, missing values included, right. "one-hot": a column of 0 and 1 for each
+        category, as other rankers see them; more engines take such a model.
     monotone : dict or None, default=None
         Directions of features, by name, or by column from 0: {"bm25": 1, "price": -1}. 1: the
         score never falls when the feature rises and all others stay. -1: it never rises. A missing
@@ -85,6 +91,7 @@ class RandomForest(SummedTrees):
         "min_leaf_documents": whole(1),
         "feature_fraction": number(above=0, most=1),
         "document_fraction": number(above=0, below=1),
+        "categories": category_splits,
         "monotone": a_direction_for_features,
     }
 
@@ -96,6 +103,7 @@ class RandomForest(SummedTrees):
         min_leaf_documents: int = 1,
         feature_fraction: float = 0.3,
         document_fraction: float = 0.632,
+        categories: CategorySplits = "sets",
         monotone: Monotone = None,
         n_jobs: int | None = None,
         random_state: int | None = 0,
@@ -105,6 +113,7 @@ class RandomForest(SummedTrees):
         self.min_leaf_documents = min_leaf_documents
         self.feature_fraction = feature_fraction
         self.document_fraction = document_fraction
+        self.categories = categories
         self.monotone = monotone
         self.n_jobs = n_jobs
         self.random_state = random_state
