@@ -10,6 +10,7 @@ help:
 	@echo "make test-all   run all tests"
 	@echo "make bounds  run the tests of kernels with checked bounds of arrays"
 	@echo "make fuzz    read made-up and damaged files for a minute"
+	@echo "make campaign-models   an attack, one of those in docs/how-we-test.md"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make format  let ruff reformat the code"
 	@echo "make coverage   run the tests and say which lines they miss"
@@ -73,6 +74,10 @@ bounds: setup
 fuzz: setup
 	@$(BIN)/python tests/fuzz_letor.py --count 30000
 	@$(BIN)/python tests/fuzz_tables.py --count 10000
+
+# The commands are in tests/campaign.py, which also writes down how they ended.
+campaign-%: setup .venv/.kernels
+	@$(BIN)/python tests/campaign.py $*
 
 lint: setup
 	$(BIN)/ruff check .

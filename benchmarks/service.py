@@ -41,7 +41,7 @@ class Service:
         return str(msgspec.json.decode(self.get("/v1/models")[1])["models"][0]["version"])
 
     def workers(self) -> list[int]:
-        """The processes that answer, where there are several."""
+        """The processes that answer."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [
             int(child)
@@ -50,17 +50,23 @@ class Service:
         ]
 
     def processor_seconds(self) -> float:
-        """Of the server so far; not a number where there is no /proc."""
+        """Of the processes that answer so far; not a number where there is no /proc."""
         try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            stats = [Path(f"/proc/{pid}/stat").read_text() for pid in self.workers()]
         except OSError:
             return np.nan
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        fields = [stat.rpartition(")")[2].split() for stat in stats]
+        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
 
     def memory(self) -> float:
-        """Resident, in MB."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+        """Resident in the processes that answer, in MB."""
+        statuses = [Path(f"/proc/{pid}/status").read_text() for pid in self.workers()]
+        return sum(
+            int(line.split()[1]) / 1024
+            for status in statuses
+            for line in status.splitlines()
+            if line.startswith("VmRSS")
+        )
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ Saturation is what four connections get that ask without a pause. Latencies are 
 at random times at a half and at nine tenths of that rate, counted from the time a request is due.
 Processor time is that of the server, which other programs disturb less.
 
-    --minutes 10   a mixed load, bad requests among it, and the server's memory
+    --minutes 10   a mixed load, bad requests among it, and the server's memory; exit status 1 if
+                   a request is answered wrongly or lost, or memory grows
     --reloads 100  a model file that is replaced under load: no request may fail
     --kill         one of two workers is killed under load: what it had begun is lost, no more
 """
@@ -19,9 +20,11 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -50,9 +53,11 @@ N_DOCUMENTS, N_LISTS, N_DIFFERENT = 100, 10, 50
 # Requests before the clock starts.
 WARM_UP = 200
 CONNECTIONS = 32
+# Megabytes that memory may grow by under a mixed load, after the first tenth.
+GROWTH = 30
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, help="ask this model file instead of a new one")
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
@@ -72,8 +77,8 @@ def main() -> None:
             print(f"best on {source}: trained in {time.perf_counter() - start:.0f} s")
         bodies = Bodies(load(model), rows.features)
         if given.minutes:
-            mixed(model, bodies, 60 * given.minutes, given.share)
-        elif given.reloads:
+            return mixed(model, bodies, 60 * given.minutes, given.share)
+        if given.reloads:
             # Another version of the same features; how good it is does not matter.
             other = best(300).fit(_named(train.select(range(train.n_queries // 4))))
             reload(model, other, bodies, given.reloads, given.share)
@@ -82,6 +87,7 @@ def main() -> None:
         else:
             speed(model, bodies, given.seconds)
             parts(load(model), bodies)
+    return 0
 
 
 class Bodies:
@@ -192,7 +198,7 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
             marks = [time.process_time()]
             asked = decoded(content, form, settings, batch=False)
             marks.append(time.process_time())
-            lists = asked.lists(ranker)
+            lists = asked.lists(model)
             marks.append(time.process_time())
             scores = scored(model, lists)
             marks.append(time.process_time())
@@ -202,22 +208,31 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
         print(f"| {kind} | {told} |")
 
 
-def mixed(model: Path, bodies: Bodies, seconds: float, share: float) -> None:
-    """All formats, explanations, counters and bad requests at a share of saturation."""
-    kinds = bodies.kinds()
-    requests = [one for several in zip(*kinds.values(), strict=False) for one in several]
+def mixed(model: Path, bodies: Bodies, seconds: float, share: float) -> int:
+    """All formats, explanations, counters and bad requests at a share of saturation.
+
+    Returns 1 if a request was not answered as it should be, or memory grew.
+    """
+    # Each request with the status that it should get.
+    requests = [
+        (one, 200) for several in zip(*bodies.kinds().values(), strict=False) for one in several
+    ]
     for number, one in enumerate(bodies.lists):
         body = bodies.rows(one)
-        bad = [
-            request("/v1/rank?explain=true&top=10", body),
-            request("/v1/rank", body[: 37 * number + 1]),
-            request("/v1/rank", bodies.arrow(one)[: 97 * number + 1], ARROW),
-            request("/v1/models/none/rank", body),
-            request("/metrics"),
+        more = [
+            (request("/v1/rank?explain=true&top=10", body), 200),
+            (request("/v1/rank", body[: 37 * number + 1]), 400),
+            (request("/v1/rank", bodies.arrow(one)[: 97 * number + 1], ARROW), 400),
+            (request("/v1/models/none/rank", body), 404),
+            (request("/metrics"), 200),
         ]
-        requests.insert(7 * number, bad[number % len(bad)])
+        requests.insert(7 * number, more[number % len(more)])
+    contents = [content for content, _ in requests]
     with serving(model) as service:
-        most = run(closed_loop(service.port, requests, 10))
+        busy = others(service)
+        run(closed_loop(service.port, contents, 5))
+        tries = [run(closed_loop(service.port, contents, 5)) for _ in range(3)]
+        saturation = median(one.statuses.total() / one.seconds for one in tries)
         memory = [service.memory()]
         stop = threading.Event()
 
@@ -227,22 +242,34 @@ def mixed(model: Path, bodies: Bodies, seconds: float, share: float) -> None:
 
         watching = threading.Thread(target=watch)
         watching.start()
-        rate = share * most.statuses.total() / most.seconds
-        outcome = run(open_loop(service.port, requests, rate, seconds))
+        outcome = run(open_loop(service.port, contents, share * saturation, seconds))
         stop.set()
         watching.join()
-        steady = memory[len(memory) // 10 :]
-        print(
-            f"{outcome.statuses.total():,} requests in {outcome.seconds:.0f} s "
-            f"({rate:.0f}/s): {_statuses(outcome)}"
-        )
-        print(f"p50 {outcome.milliseconds(50):.1f} ms, p99 {outcome.milliseconds(99):.1f} ms")
-        print(
-            f"memory, MB: {memory[0]:.1f} at first; after a tenth of the time {steady[0]:.1f}, "
-            f"at the end {steady[-1]:.1f}, at most {max(steady):.1f}"
-        )
-        tenths = [median(part) for part in np.array_split(memory, 10) if len(part)]
-        print("median of each tenth:", " ".join(f"{value:.1f}" for value in tenths))
+        disturbed = busy()
+    n = outcome.statuses.total()
+    # Requests are sent in their order, again and again.
+    should = Counter(requests[number % len(requests)][1] for number in range(n))
+    wrong = sum((outcome.statuses - should).values())
+    tenths = [median(part) for part in np.array_split(memory, min(10, len(memory)))]
+    grew = tenths[-1] > tenths[min(1, len(tenths) - 1)] + GROWTH
+    print(
+        "| minutes | requests/s at saturation | share | requests | p50, ms | p99, ms | p99.9, ms "
+        "| answered wrongly or lost | memory at the start, MB | at the end |\n"
+        "|---|---|---|---|---|---|---|---|---|---|\n"
+        f"| {outcome.seconds / 60:.1f} | {saturation:.0f} | {share:.0%} | {n:,} "
+        f"| {outcome.milliseconds(50):.1f} | {outcome.milliseconds(99):.1f} "
+        f"| {outcome.milliseconds(99.9):.1f} | {wrong:,} | {memory[0]:.0f} | {memory[-1]:.0f} |"
+    )
+    print("memory, MB, median of each tenth:", " ".join(f"{value:.0f}" for value in tenths))
+    print(
+        f"requests were sent {1e3 * float(np.percentile(outcome.late, 99)):.2f} ms late (p99); "
+        f"other programs kept {disturbed:.0%} of the machine busy"
+    )
+    print(
+        f"{n:,} requests, {_statuses(outcome)}: {wrong:,} answered wrongly or lost, "
+        f"memory {'grew' if grew else 'is steady'}."
+    )
+    return int(wrong > 0 or grew)
 
 
 def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int, share: float) -> None:
@@ -319,4 +346,4 @@ def _statuses(outcome: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

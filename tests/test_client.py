@@ -90,3 +90,12 @@ def test_what_cannot_be_sent_is_not(client):
 def test_nobody_listening_is_an_error():
     with pytest.raises(ConnectionError):
         Client("http://127.0.0.1:9").rank([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("token", "got"), [(b"secret", "bytes"), ("", "another str"), ("a\r\nb", "another str")]
+)
+def test_a_token_that_is_none_is_refused_and_not_told(token, got):
+    with pytest.raises(ValueError, match=f"'token' .* must be a str .* Got {got} instead") as told:
+        Client("http://127.0.0.1:1", token=token)
+    assert "secret" not in str(told.value)

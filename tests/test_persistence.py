@@ -135,6 +135,19 @@ def test_the_version_is_part_of_what_the_digest_covers(saved):
         ({"texts": ["a", 1]}, "something that is not a text"),
         ({"measure": "nonsense"}, "no measure 'nonsense'"),
         (b"not json", "cannot be read"),
+        ({"class": "RankSVM", "parameters": {"C": 2**64}}, "is not between -2\\^63 and 2\\^64"),
+        ({"class": "RankSVM", "parameters": {"C": -(2**63) - 1}}, "is not between"),
+        ({"class": "RankSVM", "parameters": {"C": 10**400}}, "is not between"),
+        (b'{"class": "RankSVM", "parameters": {"C": 1%s}}' % (b"0" * 10**6), "is not between"),
+        (b'{"class": "RankSVM", "parameters": {"C": 1e400}}', "1e400 is too large"),
+        (b'{"class": "RankSVM", "parameters": {"C": -1e%s}}' % (b"9" * 99), "is too large"),
+        (b'{"class": "RankSVM", "parameters": {"C": NaN}}', "NaN is not a number of JSON"),
+        (b'{"class": "RankSVM", "parameters": {"C": -Infinity}}', "-Infinity is not a number"),
+        (b'{"class": "Popen", "class": "RankSVM"}', "'class' stands there twice"),
+        (b'{"texts": ["\\ud800"]}', "half of a letter"),
+        (b'{"texts": ["\\udc00\\uD800"]}', "half of a letter"),
+        (b'{"texts": ["\xed\xa0\x80"]}', "cannot be read"),
+        ('{"texts": ["a"]}'.encode("utf-16"), "cannot be read"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"class": ' * 20_000, "nested too deeply|cannot be read"),
     ],
@@ -366,6 +379,24 @@ def test_a_signature_shows_who_wrote_a_file(fitted, tmp_path):
         localrank.load(path, public_key=public)
 
 
+@pytest.mark.parametrize(
+    ("key", "got"),
+    [("k" * 32, r"a str instead. bytes.fromhex\(…\)"), (b"k" * 31, "31 bytes"), (3, "a int")],
+)
+def test_a_key_that_is_none_is_refused_and_not_told(key, got, fitted, tmp_path):
+    private, public = keys()
+    path = tmp_path / "model.localrank"
+    match = f"'private_key' parameter must be an Ed25519 key: 32 bytes. Got {got}"
+    with pytest.raises(ValueError, match=match) as told:
+        fitted[0].save(path, private_key=key)
+    assert "kkk" not in str(told.value)
+    assert not path.exists()
+    fitted[0].save(path, private_key=private)
+    with pytest.raises(ValueError, match=match.replace("private", "public")):
+        localrank.load(path, public_key=key)
+    assert localrank.load(path, public_key=public).feature_ == fitted[0].feature_
+
+
 def test_a_manifest_of_something_else_is_refused(tmp_path):
     path = tmp_path / "model.localrank"
     wrong = [{**MANIFEST, name: 0.5} for name in MANIFEST]
@@ -374,7 +405,10 @@ def test_a_manifest_of_something_else_is_refused(tmp_path):
     curve = {"ranker": "GBRT", "measure": "map", "rounds": [1], "values": [0.5]}
     wrong += [{**MANIFEST, "curves": [curve | {key: [None]}]} for key in curve]
     wrong += [{**MANIFEST, "curves": curves} for curves in (0.5, [1], [{}])]
-    for manifest in (b"{}", b"[]", b"not json", *(json.dumps(m).encode() for m in wrong)):
+    wrong += [{**MANIFEST, "n_features": 10**30}, {**MANIFEST, "feature_names": ["\ud800"]}]
+    twice = json.dumps(MANIFEST)[:-1] + ', "class": "RankSVM"}'
+    texts = [*map(json.dumps, wrong), "{}", "[]", "not json", twice]
+    for manifest in map(str.encode, texts):
         body = manifest + b"\n{}\n"
         digest = hashlib.sha256(MAGIC + b"2\n" + body).hexdigest().encode()
         path.write_bytes(MAGIC + b"2\n" + digest + b" \n" + body)
@@ -488,7 +522,7 @@ def test_more_components_than_features_are_refused(tmp_path, queries):
     refused(path, "parts of PrincipalComponents do not fit each other")
 
 
-@pytest.mark.parametrize("jobs", [10**6, -(10**6), 2**70, 0.5, "2"])
+@pytest.mark.parametrize("jobs", [10**6, -(10**6), 2**62, 0.5, "2"])
 def test_threads_that_no_machine_has_are_refused(tmp_path, queries, jobs):
     path = tmp_path / "model.localrank"
     adaptive_training(2, ranker=RankSVM()).fit(queries).save(path)
@@ -501,7 +535,7 @@ def test_numbers_that_collide_as_keys_are_refused(tmp_path, fitted):
     path = tmp_path / "model.localrank"
     fitted[0].save(path)
     state, arrays = state_of(path)
-    colliding = [[i * (2**61 - 1), 0] for i in range(50_000)]
+    colliding = [[i % 8 * (2**61 - 1), 0] for i in range(50_000)]
     state["fitted"]["training_data_"] = {"dict": colliding}
     forge(path, state, arrays)
     refused(path, "too many keys that are not texts")
@@ -550,5 +584,22 @@ def test_distances_of_neighbours_that_take_more_are_refused(tmp_path, queries, n
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
 def test_a_file_without_end_is_refused():
-    with pytest.raises(ValueError, match="/dev/zero: not a localrank model file"):
+    with pytest.raises(ValueError, match="/dev/zero: not a file, but a device or a pipe"):
         localrank.load("/dev/zero")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    # The reader of a pipe that nobody writes to would wait: in a process that can be ended.
+    script = "import sys, localrank; localrank.load(sys.argv[1])"
+    command = [sys.executable, "-c", script, str(tmp_path / "pipe")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "pipe: not a file, but a device or a pipe" in done.stderr
+
+
+def test_whole_numbers_of_64_bits_and_all_letters_are_kept(tmp_path):
+    numbers = [2**63 - 1, -(2**63), 2**64 - 1, "\U0001f600é\\ud800"]
+    path = tmp_path / "model.localrank"
+    forge(path, {"dict": [["a", numbers]]})
+    assert localrank.persistence.files.load_part(path, bool, "list") == {"a": numbers}

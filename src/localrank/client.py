@@ -90,6 +90,12 @@ class Client:
         self._path = parts.path.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
+            if not (isinstance(token, str) and token.isascii() and token.isprintable() and token):
+                raise ValueError(
+                    "The 'token' argument of Client must be a str of printable ASCII characters. "
+                    f"Got {'another str' if isinstance(token, str) else type(token).__name__} "
+                    "instead."
+                )
             self._headers["Authorization"] = f"Bearer {token}"
 
     def __enter__(self) -> Self:

@@ -122,7 +122,7 @@ class LocalRanker(Ranker):
     True
     """
 
-    needs = Needs(missing=True, partitions=True, order="given", trial=False)
+    needs = Needs(missing=True, partitions=True, order="given", trial=False, lists=True)
 
     _parameters: ClassVar[Rules] = {
         "representation": instance(

@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Literal, TypeVar, cast
 
-from localrank._base.names import unknown
+from localrank._base.names import explaining, unknown
 
 Part = TypeVar("Part", bound=Callable[..., Any])
 
@@ -57,6 +57,11 @@ class Declaration:
     sample: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, part: Part) -> Part:
+        if isinstance(part, type):
+            made: Any = part
+            made.__init__ = explaining(made.__init__, made.__name__)
+        else:
+            part = explaining(part, part.__name__)
         cast(Any, part).declaration = self
         return part
 

@@ -18,6 +18,7 @@ from localrank._kernels.compilation import compiled_kernels
 from localrank.data import RankingDataset, make_queries, read_letor, write_letor
 from localrank.measures import evaluate, parse_measure
 from localrank.persistence import load_ranker_and_texts
+from localrank.rankers._categories import named_for
 from localrank.registry import METHODS, check_method, make_part
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
         for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
             # A model may refuse documents that are far from its training data.
             with suppress(ValueError):
-                ranker.predict(dataset)
+                ranker.predict(named_for(ranker, dataset))
         if texts is not None:
             rank_by_made_up_words(texts)
 

@@ -20,10 +20,10 @@ from localrank.selection import NearestQuery
 @pytest.mark.parametrize(
     ("rule", "kept", "broken"),
     [
-        (whole(1), [1, np.int64(7)], [0, 1.0, True, "1", None, np.nan]),
+        (whole(1), [1, np.int64(7), 2**63 - 1], [0, 1.0, True, "1", None, np.nan, 2**63, 10**400]),
         (whole(1, 3), [1, 3], [0, 4]),
         (number(above=0), [1, 0.5, np.float32(2)], [0, -1, np.inf, np.nan, True, "1", None]),
-        (number(least=0), [0, 0.0, 3], [-1e-9, np.inf, np.nan]),
+        (number(least=0), [0, 0.0, 3, 1e300], [-1e-9, np.inf, np.nan, 2**63, 10**400]),
         (number(above=0, most=1), [1, 0.1], [0, 1.1]),
         (number(above=0, below=1), [0.5], [0, 1]),
         (number(least=0, most=1), [0, 1, 0.5], [-0.1, 1.1]),
@@ -43,6 +43,12 @@ def test_a_number_may_have_to_stay_below_a_size():
     assert position.holds(3, {"n_features": 4})
     assert not position.holds(4, {"n_features": 4})
     assert not position.holds(0, {})
+
+
+@pytest.mark.parametrize("component", [RankSVM(C=10**5000), MLR(max_iter=2**63)])
+def test_a_whole_number_of_more_than_64_bits_is_refused_in_words(component):
+    with pytest.raises(ValueError, match=r", within 64 bits\. Got a number of \d+ bits instead\."):
+        check_parameters(component)
 
 
 def test_a_class_has_the_rules_of_its_bases():

@@ -48,6 +48,10 @@ def test_a_table_is_read_as_in_training(run, tables, method):
     assert "Categories: shop (4 values), brand (3 values)" in err
     trec = tables / "run.trec"
     assert run("rank", model, tables / "test.csv", "-o", trec)[0] == 0
+    # Nothing has to be said again of the columns.
+    again = tables / "again.trec"
+    run("rank", model, tables / "test.csv", "--categories", "shop", "-o", again)
+    assert trec.read_text() == again.read_text()
     code, out, _ = run("evaluate", trec, tables / "test.csv", "--json")
     assert code == 0
     assert json.loads(out)["mean"]["ndcg@10"] > 0.85

@@ -274,6 +274,29 @@ def test_a_warning_is_one_line(run, tmp_path):
     assert "all documents get the same score" in line
 
 
+def test_evaluate_says_how_queries_without_relevant_documents_count(run, tmp_path):
+    lines = ["1 qid:1 1:3", "0 qid:1 1:2", "0 qid:2 1:1", "0 qid:2 1:4", "0 qid:3 1:1"]
+    (tmp_path / "test.txt").write_text("\n".join(lines) + "\n")
+    ranked = ["1 Q0 1 1 2.0 x", "1 Q0 2 2 1.0 x", "2 Q0 1 1 2.0 x", "2 Q0 2 2 1 x", "3 Q0 1 1 2 x"]
+    (tmp_path / "run.trec").write_text("\n".join(ranked) + "\n")
+    files = [tmp_path / "run.trec", tmp_path / "test.txt"]
+    _, out, err = run("evaluate", *files, "--measures", "ndcg@10,map")
+    assert "2 of 3 queries have no relevant document: counted as 0 in ndcg@10, map" in err
+    assert "0.3333" in out
+    _, _, err = run("evaluate", *files, "--measures", "ndcg@10", "--convention", "lightgbm")
+    assert "counted as 1 in ndcg" in err
+    (tmp_path / "test.txt").write_text("\n".join(lines[:2]) + "\n")
+    assert "no relevant" not in run("evaluate", *files)[2]
+
+
+def test_help_shows_no_type_beside_a_flag(run):
+    for command in ([], ["evaluate"]):
+        code, out, _ = run(*command, "--help")
+        assert code == 0
+        assert "--help" in out
+        assert "bool" not in out
+
+
 def test_info_describes_a_model(run, model):
     _, out, _ = run("info", model, "--json")
     assert json.loads(out)["class"] == "LambdaMART"

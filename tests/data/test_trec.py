@@ -16,7 +16,9 @@ from localrank.data import (
     judged,
     read_qrels,
     read_run,
+    write_letor,
     write_run,
+    write_table,
 )
 
 
@@ -224,3 +226,12 @@ def test_an_endless_line_is_refused(tmp_path):
 def test_an_endless_device_is_refused():
     with pytest.raises(ValueError, match="/dev/zero:1: the line has a NUL byte"):
         read_run("/dev/zero")
+
+
+@pytest.mark.parametrize("writer", [write_letor, write_table, write_run])
+def test_arguments_of_a_writer_in_another_order_are_said(writer, tmp_path):
+    dataset = RankingDataset.from_arrays([[0.0], [1.0]], [0, 1], [1, 1])
+    path, scores = tmp_path / "out", [[1.0, 2.0]] if writer is write_run else []
+    with pytest.raises(TypeError, match=rf"The order of arguments is {writer.__name__}\(dataset,"):
+        writer(path, dataset, *scores)
+    assert not path.exists()

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from localrank._base.printing import as_latex, as_markdown, as_text
@@ -22,16 +23,17 @@ def both_measures(given):
     }
 
 
-def judged(*, leader="a", **methods):
+def judged(*, leader="a", n_alike=0, **methods):
     """The verdict by (p, gain) against the baseline, the opponent, and against the opponent."""
     roles = {"base": "baseline", "mix": "opponent", "twin": "reseeded"}
     names = [leader, "base", *methods]
     mean = {FIRST: 0.50694, SECOND: 0.3}
+    low, high = np.zeros(1234), np.arange(1234) >= n_alike
     sentences = verdict(
         SimpleNamespace(
             measures=[FIRST, SECOND],
             baseline="base",
-            test=SimpleNamespace(n_queries=1234),
+            test=SimpleNamespace(n_queries=1234, label_bounds=(low, high)),
             entries={name: SimpleNamespace(role=roles.get(name, "method")) for name in names},
             finished={name: SimpleNamespace(mean=mean.get) for name in names},
             against_baseline={name: both_measures(given[0]) for name, given in methods.items()},
@@ -50,6 +52,14 @@ def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
         "Significantly better than base: a (+0.0200).\n"
         "Significantly better than its opponent of equal cost: a (+0.0200 against mix)."
     )
+
+
+def test_the_verdict_says_on_how_many_queries_methods_can_differ():
+    assert (
+        "\nMethods can differ on 1,034 of the 1,234 queries: the others have one label.\n"
+        in judged(n_alike=200, a=(SURE, "mix", SURE), mix=(SURE, None, None))
+    )
+    assert "can differ" not in judged(a=(SURE, "mix", SURE), mix=(SURE, None, None))
 
 
 def test_the_verdict_names_a_leader_where_nothing_is_significant():

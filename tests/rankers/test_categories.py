@@ -224,6 +224,7 @@ def test_added_trees_know_the_categories_of_the_first(frame, dataset, categories
     trees = ranker.trees_
     ranker.set_params(n_trees=20).fit(dataset)
     assert set(ranker.categories_["colour"]) >= set(first["colour"].dropna())
+    assert ("colour 0" in ranker.categories_["colour"]) == (categories == "sets")
     # The earlier trees say the same of the same documents, though the data has more values.
     seen = localrank.rankers._inputs.admitted_to(ranker, localrank.data.read_table(first), None)
     assert_array_equal(trees.score(seen.features), scores)

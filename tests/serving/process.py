@@ -77,17 +77,19 @@ class Service:
 
     def memory(self) -> float:
         """Resident in the processes that answer, in MB. On Linux only."""
-        statuses = (
-            Path(f"/proc/{pid}/status").read_text() for pid in self.workers() or [self.process.pid]
-        )
+        statuses = (Path(f"/proc/{pid}/status").read_text() for pid in self.workers())
         return sum(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024 for status in statuses)
 
 
 @contextmanager
-def running(folder: Path, *arguments: object, **environment: str):
-    """`localrank serve` with these arguments, until the end of the block."""
+def running(folder: Path, *arguments: object, script: Path | None = None, **environment: str):
+    """`localrank serve` with these arguments, until the end of the block.
+
+    A script may stand in the place of the `localrank` command.
+    """
     log = folder / "service.log"
-    command = [sys.executable, "-m", "localrank", "serve", *map(str, arguments), "--port", "0"]
+    program = ["-m", "localrank", "serve"] if script is None else [str(script)]
+    command = [sys.executable, *program, *map(str, arguments), "--port", "0"]
     paths = {"PYTHONPATH": str(Path(localrank.__file__).parents[1])}
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -138,6 +138,9 @@ def test_a_shadow_that_refuses_is_counted_and_harms_nothing(serve, files, querie
         ),
         ({"models": {"a": None}, "shadow": "b"}, "no model 'b'"),
         ({"models": {"a": None}, "token": ""}, "must not be empty"),
+        ({"models": {"a": None}, "token": "a\nb"}, "must be printable"),
+        ({"models": {"a": None}, "token": "a "}, "without spaces at its ends"),
+        ({"models": {"a": None}, "token": b"a"}, "must be a str. Got bytes instead"),
     ],
 )
 def test_settings_are_checked(options, message):

@@ -1,8 +1,8 @@
 """The parts of uvicorn that the service borrows: a failure says which of them changed."""
 
 import asyncio
-import inspect
 import logging
+from multiprocessing.process import BaseProcess
 
 import pytest
 import uvicorn
@@ -87,18 +87,18 @@ def test_a_head_that_is_too_long_closes_the_connection():
     asyncio.run(check())
 
 
-def test_workers_have_the_attributes_that_are_read():
+def test_workers_have_the_attributes_that_are_read(tmp_path):
     config = uvicorn.Config(silent, log_config=None)
-    assert "sockets" in inspect.signature(Workers.__init__).parameters
-    workers = Workers(config, sockets=[])
+    workers = Workers(config, [], tmp_path)
     assert workers.processes == []
     process = Process(config, sockets=[])
     assert process.pid is None
+    assert isinstance(process.process, BaseProcess)
     process.child_conn.close()
     process.parent_conn.close()
 
 
-def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog):
+def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(_uvicorn, "LACKING", {})
     monkeypatch.setattr(_uvicorn, "Multiprocess", object)
     assert borrowed("uvicorn.supervisors", "Multithread", ["run"]) is object
@@ -108,7 +108,12 @@ def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog):
         assert http_protocol() == "auto"
     assert f"HttpToolsProtocol of uvicorn {uvicorn.__version__} has no on_head" in caplog.text
     with pytest.raises(ValueError, match="Only one worker can run: .*Multithread .* has no run"):
-        run_workers(uvicorn.Config(silent, log_config=None))
+        run_workers(uvicorn.Config(silent, log_config=None, workers=2), tmp_path)
+    served = []
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server: served.append(server))
+    run_workers(uvicorn.Config(silent, log_config=None), tmp_path)
+    assert len(served) == 1
+    assert "A worker that fails is not replaced" in caplog.text
 
 
 def test_a_client_that_does_not_read_is_disconnected(monkeypatch):

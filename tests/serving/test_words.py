@@ -79,14 +79,6 @@ def test_as_many_documents_of_the_index_as_the_model_was_trained_on(client, mode
     assert len(pairs(answer.json())) == 3
 
 
-def test_a_query_of_too_many_words_is_refused(client):
-    query = " ".join(f"w{number}" for number in range(1001))
-    for documents in ({}, {"documents": DOCUMENTS}):
-        answer = client.post("/v1/rank", json={"query": query} | documents)
-        assert answer.status_code == 422
-        assert "at most 1,000 different words. Got 1,001 instead" in answer.text
-
-
 def test_words_rank_documents_of_the_request(client, model):
     body = {"query": "bicycle chain", "documents": DOCUMENTS}
     answer = client.post("/v1/models/texts/rank", json=body).json()
@@ -285,3 +277,29 @@ def test_the_client_asks_by_words(text_files, model):
         assert json.dumps(given.explanation)
         with pytest.raises(ServiceError, match="422: depth is for documents of the index"):
             client.rank_by_words("a", DOCUMENTS, depth=3)
+
+
+@pytest.mark.parametrize("separator", [" ", ",", "\n"])
+def test_a_query_of_too_many_words_is_refused_before_it_is_taken_apart(
+    separator, serve, text_files, monkeypatch
+):
+    client = serve({"texts": text_files["texts"]}, max_query_words=5)
+    right = separator.join(["rain"] * 5)
+    assert client.post("/v1/rank", json={"query": right}).status_code == 200
+    monkeypatch.setattr(TextRanker, "list_of", None)
+    for documents in ({}, {"documents": DOCUMENTS}):
+        body = {"query": right + separator + "oil", **documents}
+        answer = client.post("/v1/rank", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (
+            413,
+            "A query may have at most 5 words. Got more.",
+        )
+
+
+def test_a_query_of_more_words_than_the_model_takes_is_refused(serve, text_files):
+    client = serve({"texts": text_files["texts"]}, max_query_words=10**6)
+    words = " ".join(f"w{number}" for number in range(1001))
+    for documents in ({}, {"documents": DOCUMENTS}):
+        answer = client.post("/v1/rank", json={"query": words, **documents})
+        assert answer.status_code == 422
+        assert "at most 1,000 different words. Got 1,001" in answer.json()["error"]

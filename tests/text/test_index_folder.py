@@ -1,3 +1,5 @@
+import hashlib
+import json
 import os
 import shutil
 import socket
@@ -386,3 +388,15 @@ def test_what_is_no_file_of_the_folder_is_refused_and_not_waited_for(tmp_path, n
             path.symlink_to({"device": "/dev/zero", "link": tmp_path / "elsewhere"}.get(kind, path))
         with pytest.raises(ValueError, match=name):
             load_extractor(tmp_path / "i")
+
+
+def test_a_folder_whose_extractor_names_no_arrays_is_refused(tmp_path):
+    extractor_of().fit(random_corpus(1), folder=tmp_path / "i")
+    path = tmp_path / "i" / EXTRACTOR_FILE
+    head, _, manifest, state, arrays = path.read_bytes().split(b"\n", 4)
+    changed = json.dumps(json.loads(state) | {"fitted": {}}).encode()
+    body = b"\n".join([manifest, changed, arrays])
+    digest = hashlib.sha256(head + b"\n" + body).hexdigest().encode()
+    path.write_bytes(b"\n".join([head, digest + b" ", body]))
+    with pytest.raises(ValueError, match="it holds a StoredIndex, not a fitted extractor"):
+        load_extractor(tmp_path / "i")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from localrank._base.rules import check_fitted
 from localrank.text import _stream as streams
 from localrank.text._postings import inverted
 from localrank.text._stream import Stream
@@ -29,3 +30,26 @@ def test_taken_terms_have_their_postings_in_the_order_asked_for(stream):
     assert taken.counts.tolist() == [1, 2, 1, 2, 1]
     assert_array_equal(taken.lengths, stream.lengths)
     assert stream.taken(np.empty(0, np.int64)).begins.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("documents", "counts", "lengths"),
+    [
+        ([0, 0, 1], [1, 1, 1], [2, 1]),  # a document twice
+        ([1, 0, 1], [1, 1, 1], [1, 2]),  # not ascending
+        ([0, 1, 1], [0, 1, 1], [0, 2]),  # a count of 0
+        ([0, 1, 1], [1, 1, 1], [1, 1]),  # another length
+    ],
+)
+def test_postings_that_do_not_fit_lengths_are_refused(documents, counts, lengths):
+    def stream(documents, counts, lengths):
+        return Stream(
+            np.array([0, 2, 3]),
+            np.array(documents, np.int32),
+            np.array(counts, np.int32),
+            np.array(lengths),
+        )
+
+    check_fitted(stream([0, 1, 1], [1, 1, 1], [1, 2]))
+    with pytest.raises(ValueError, match="Stream"):
+        check_fitted(stream(documents, counts, lengths))

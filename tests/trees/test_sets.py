@@ -134,8 +134,9 @@ def test_a_model_without_sets_has_no_columns_of_sets(rng):
     assert trees.Scorer(model, np.float64)._sets is None
 
 
-@pytest.mark.parametrize("number", [-1.0, 0.5, 1e9, 1e300])
+@pytest.mark.parametrize("number", [-1.0, 0.5, "n_sets", 1e9, 1e300])
 def test_a_split_by_a_set_that_does_not_exist_is_refused(model, number):
+    number = len(model.set_offsets) - 1 if number == "n_sets" else number
     thresholds = model.thresholds.copy()
     thresholds[np.flatnonzero(model.decisions & 1)[0]] = number
     with pytest.raises(ValueError, match="thresholds of splits by sets must be numbers of sets"):

@@ -76,6 +76,7 @@ def whole(
 
     def holds(value: Any, sizes: Sizes) -> bool:
         counts = isinstance(value, Integral) and not isinstance(value, bool)
+        counts = counts and not _needs_more_bits(value)
         if not counts or value < least or (most is not None and value > most):
             return False
         if below is not None and value >= sizes.get(below, 0):
@@ -117,7 +118,11 @@ def number(
 
     def holds(value: Any, _: Sizes) -> bool:
         counts = isinstance(value, Real) and not isinstance(value, bool)
-        return counts and (low < value < high or value in (least, most))
+        return (
+            counts
+            and not _needs_more_bits(value)
+            and (low < value < high or value in (least, most))
+        )
 
     return Rule(holds, words)
 
@@ -286,12 +291,21 @@ def check_rules(component: Any, declared: Rules) -> None:
 
 def refuse(component: Any, name: str, words: str) -> NoReturn:
     """Raise the error for a parameter that breaks a rule."""
-    got = repr(getattr(component, name))
+    value = getattr(component, name)
+    if _needs_more_bits(value):
+        words, got = f"{words}, within 64 bits", f"a number of {int(value).bit_length()} bits"
+    else:
+        got = repr(value)
     if len(got) > _MAX_CHARACTERS:
         got = f"{got[:_MAX_CHARACTERS]}…"
     raise ValueError(
         f"The {name!r} parameter of {type(component).__name__} must be {words}. Got {got} instead."
     )
+
+
+def _needs_more_bits(value: Any) -> bool:
+    """Whether a whole number is too large for kernels and arrays."""
+    return isinstance(value, Integral) and not -(2**63) <= int(value) < 2**63
 
 
 def check_fitted(component: Any) -> None:

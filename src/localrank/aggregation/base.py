@@ -61,6 +61,8 @@ class Aggregator(Estimator):
 
     # Whether `fit` has something to learn.
     learns: ClassVar[bool] = False
+    # Whether scores are relative to the other documents of the query.
+    relative: ClassVar[bool] = True
 
     def fit(
         self, dataset: RankingDataset, scores: ArrayLike, *, query_weight: ArrayLike | None = None

@@ -51,6 +51,7 @@ class FixedScale(ScoreAggregator):
     """
 
     learns: ClassVar[bool] = True
+    relative: ClassVar[bool] = False
 
     _fitted: ClassVar[Rules] = {"scales_": floats("n_lists", above=0.0)}
 

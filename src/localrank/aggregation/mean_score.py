@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
@@ -23,6 +25,8 @@ class MeanScore(ScoreAggregator):
     >>> MeanScore().aggregate(dataset, [[1.0, 3.0], [5.0, 0.0]])
     array([2. , 2.5])
     """
+
+    relative: ClassVar[bool] = False
 
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         mean: Floats = lists.sum(axis=0) / len(lists)

@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from localrank.cli.compare import compare
 from localrank.cli.convert import convert
@@ -43,7 +43,23 @@ PANELS = {
 CONTINUING = ("compare", "demo", "reproduce")
 
 
+def _without_types_of_flags(parameters: list[Any]) -> list[Any]:
+    """The same parameters. Help shows no type beside a flag, which takes no value."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        return _without_types_of_flags(super().get_params(ctx))
+
+
 class _Commands(TyperGroup):
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
+        return _without_types_of_flags(super().get_params(ctx))
+
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         try:
             return super().invoke(ctx)
@@ -67,7 +83,7 @@ app = typer.Typer(
 )
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel, cls=_Command)(command)
 
 
 @app.callback(help=SUMMARY, invoke_without_command=True)

@@ -11,6 +11,7 @@ from localrank.cli._inputs import DataOptions, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
+    from localrank.measures import Measure
 
 
 @reads_data
@@ -77,8 +78,32 @@ def evaluate(
         ]
     rows.append(["mean", *(f"{mean:.4f}" for mean in means.values())])
     print_table(f"{run.name}, {dataset.n_queries:,} queries", ["query", *means], rows)
+    _say_without_relevant(dataset, values)
     if explain:
         say("\n\n".join(measure.explain() for measure in wanted))
+
+
+def _say_without_relevant(dataset: RankingDataset, values: dict[Measure, Any]) -> None:
+    """Say how queries without a relevant document count, if there are any."""
+    import numpy as np
+
+    from localrank.cli._tables import say
+
+    lacking = dataset.label_bounds[1] <= 0
+    if not lacking.any():
+        return
+    counted: dict[str, list[str]] = {}
+    for measure, column in values.items():
+        of_lacking = np.unique(column[lacking])
+        # Without relevant documents, no order is better than another.
+        if len(of_lacking) == 1:
+            way = "left out" if np.isnan(of_lacking[0]) else f"counted as {of_lacking[0]:g}"
+            counted.setdefault(way, []).append(str(measure))
+    ways = "; ".join(f"{way} in {', '.join(names)}" for way, names in counted.items())
+    say(
+        f"{int(lacking.sum()):,} of {dataset.n_queries:,} queries have no relevant document"
+        + (f": {ways}" if ways else "")
+    )
 
 
 def _labelled(

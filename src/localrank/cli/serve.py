@@ -40,6 +40,9 @@ def serve(
         10_000, min=1, help="At most this many documents in a request."
     ),
     max_lists: int = typer.Option(1_000, min=1, help="At most this many lists in a request."),
+    max_query_words: int = typer.Option(
+        1_000, min=1, help="At most this many words in a query, for models that take words."
+    ),
     max_queue: int = typer.Option(
         64, min=1, help="At most this many requests may wait, in each process."
     ),
@@ -69,6 +72,7 @@ def serve(
         max_body=max_body,
         max_documents=max_documents,
         max_lists=max_lists,
+        max_query_words=max_query_words,
         max_queue=max_queue,
         timeout=timeout,
         reload_interval=reload_interval,

@@ -91,7 +91,7 @@ def train(
     wanted = parse_measures(measures)
     check_model(output)
     check_held_out(valid, data)
-    train_data = read_data(data, options)
+    train_data = read_data(data, options, like=None if continued is None else ranker)
     parts = {"training": train_data}
     if valid:
         parts["validation"] = read_data(valid, options, like=train_data)

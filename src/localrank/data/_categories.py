@@ -30,14 +30,14 @@ def coded(values: Sequence[Any], name: str) -> tuple[Floats, tuple[str, ...]]:
     (array([ 1., nan,  0.,  1.]), ('blue', 'red'))
     """
     # Each different value is looked at once. True is another category than 1.
-    texts = {key: _text(key[1], name) for key in {(type(value), value) for value in values}}
+    texts = {key: text_of(key[1], name) for key in {(type(value), value) for value in values}}
     known = tuple(sorted({text for text in texts.values() if text is not None}))
     code = {text: float(number) for number, text in enumerate(known)}
     codes = {key: code.get(text, np.nan) for key, text in texts.items() if text is not None}
     return np.array([codes.get((type(value), value), np.nan) for value in values]), known
 
 
-def _text(value: Any, name: str) -> str | None:
+def text_of(value: Any, name: str) -> str | None:
     """A value as text; None if it is missing."""
     if is_missing(value):
         return None

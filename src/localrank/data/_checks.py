@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -367,3 +368,20 @@ def is_missing(value: Any) -> bool:
 def is_text(value: str) -> bool:
     """Whether arrays and files can store a string: no NUL, no half of a surrogate pair."""
     return "\0" not in value and (value.isascii() or not _SURROGATES.search(value))
+
+
+def check_writes(call: str, dataset: Any, path: Any) -> None:
+    """Refuse arguments of a writer that are in another order.
+
+    Parameters
+    ----------
+    call : str
+        The function with the names of its arguments, for the message.
+    dataset, path
+        What was given for them.
+    """
+    if not hasattr(dataset, "query_ids") or not isinstance(path, str | PathLike):
+        raise TypeError(
+            f"The order of arguments is {call}: 'dataset' must be a RankingDataset and 'path' a "
+            f"path. Got a {type(dataset).__name__} and a {type(path).__name__} instead."
+        )

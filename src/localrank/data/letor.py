@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 from localrank._base.arrays import Array
 from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 from localrank.data._atomic import atomic_write
+from localrank.data._checks import check_writes
 from localrank.data._compression import compressed
 from localrank.data._errors import AdvisedError
 from localrank.data._letor_reader import LetorReader, TrainingIds
@@ -138,6 +139,7 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     1 qid:7 1:0.5 2:2
     0 qid:7 1:NULL 2:1e-07
     """
+    check_writes("write_letor(dataset, path)", dataset, path)
     for name in dataset.categories or ():
         raise ValueError(
             f"LETOR files hold numbers, and the feature {name!r} holds categories. Write a table "

@@ -13,7 +13,7 @@ import narwhals.stable.v1 as nw
 from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
 from localrank.data._cells import NUMBER_CELL, mentions_hexadecimals, no_number
-from localrank.data._checks import natural_ids
+from localrank.data._checks import check_writes, natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._column_names import check_named, names_in_file
 from localrank.data._column_record import ColumnRecord
@@ -396,6 +396,7 @@ def write_table(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     ...     read_table(f"{folder}/train.parquet").feature_names
     ('bm25',)
     """
+    check_writes("write_table(dataset, path)", dataset, path)
     parquet = parquet_files()
     table = dataset.to_frame("pyarrow")
     with atomic_write(path) as file:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank.data._atomic import atomic_write
-from localrank.data._checks import text_ids
+from localrank.data._checks import check_writes, text_ids
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import LONE_RETURN, NUL
@@ -139,6 +139,7 @@ def write_run(
     5 Q0 b 1 2.0 localrank
     5 Q0 a 2 0.5 localrank
     """
+    check_writes("write_run(dataset, scores, path)", dataset, path)
     lines = run_lines(dataset, scores, tag)
     with atomic_write(path) as file:
         file.writelines(line.encode() for line in lines)

@@ -291,6 +291,13 @@ def verdict(comparison: Comparison) -> list[str]:
     lines = [
         f"{lead}." if alone[1] else f"{lead}; no method is significantly better than {baseline}."
     ]
+    low, high = comparison.test.label_bounds
+    if n_alike := int((low == high).sum()):
+        n = comparison.test.n_queries
+        lines.append(
+            f"Methods can differ on {n - n_alike:,} of the {n:,} queries: the others have one "
+            f"label."
+        )
     if alone[1]:
         lines.append(f"Significantly better than {baseline}: {', '.join(alone[1])}.")
     elif alone[-1]:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import platform
+import stat
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from localrank._base.rules import fitted_parts
 from localrank.data._atomic import atomic_write
@@ -34,6 +38,8 @@ MANIFEST: dict[str, Any] = {
 DEFAULTS: dict[str, Any] = {"columns": {}}
 MAGIC = b"localrank model "
 FORMAT_VERSION = 2
+# Length of an Ed25519 key.
+KEY_BYTES = 32
 # At most this many curves of early stopping in a manifest, from the first models with one.
 MAX_CURVES = 10
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
@@ -159,7 +165,7 @@ def load_part(
     """
     _, state, arrays = _read(path, public_key)
     try:
-        model = Reader(arrays, classes).decoded(json.loads(state))
+        model = Reader(arrays, classes).decoded(_parsed(state))
         if not is_wanted(model):
             raise ValueError(f"it holds a {type(model).__name__}, not a {what}")
         return model
@@ -247,8 +253,11 @@ def _read(
     path: str | PathLike[str], public_key: bytes | None = None
 ) -> tuple[dict[str, Any], bytes, memoryview]:
     """The manifest, the state and the arrays of a file, after its digest was checked."""
-    with Path(path).open("rb") as file:
-        # Check the beginning first: the rest may be large or endless.
+    # A pipe that nobody writes to must not hold up its reader.
+    with open(path, "rb", opener=_open_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(f"{path}: not a file, but a device or a pipe.")
+        # Check the beginning first: the rest may be large.
         content = file.read(len(MAGIC))
         if content != MAGIC:
             raise ValueError(f"{path}: not a localrank model file.")
@@ -271,7 +280,7 @@ def _read(
     text, _, rest = body.partition(b"\n")
     state, _, arrays = rest.partition(b"\n")
     try:
-        manifest = json.loads(text)
+        manifest = _parsed(text)
     except (ValueError, RecursionError):
         manifest = None
     if isinstance(manifest, dict):
@@ -279,6 +288,56 @@ def _read(
     if not _is_manifest(manifest):
         raise ValueError(f"{path}: its manifest is not one that localrank writes.")
     return {**manifest, "digest": digest.hex()}, state, memoryview(arrays)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _parsed(content: bytes) -> Any:
+    """A value of JSON, without what `json` reads beyond the standard or changes in silence.
+
+    Whole numbers must fit into 64 bits: arrays and kernels take no others.
+    """
+    text = content.decode()  # strict, and UTF-8 alone
+    value = json.loads(
+        text,
+        parse_int=_whole_number,
+        parse_float=_finite_number,
+        parse_constant=_no_number,
+        object_pairs_hook=_unique_names,
+    )
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half of a letter") from None
+    return value
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > 20 or not -(2**63) <= int(digits) < 2**64:
+        raise ValueError(f"{digits:.30} is not between -2^63 and 2^64")
+    return int(digits)
+
+
+def _finite_number(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits:.30} is too large")
+    return number
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice!r:.99} stands there twice")
+    return named
 
 
 def _is_manifest(value: Any) -> bool:
@@ -316,12 +375,14 @@ def _is_curve(value: Any) -> bool:
 
 def sign(digest: bytes, private_key: bytes) -> bytes:
     """The signature of a digest."""
+    _check_key("private_key", private_key)
     signature: bytes = _ed25519().Ed25519PrivateKey.from_private_bytes(private_key).sign(digest)
     return signature
 
 
 def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
     """Whether a signature, in hexadecimal digits, signs this digest with this key."""
+    _check_key("public_key", public_key)
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -330,6 +391,18 @@ def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _check_key(name: str, key: object) -> None:
+    """Refuse what is not a key. The message does not tell the key, which may be a secret."""
+    if isinstance(key, bytes) and len(key) == KEY_BYTES:
+        return
+    got = f"{len(key)} bytes" if isinstance(key, bytes) else f"a {type(key).__name__}"
+    advice = " bytes.fromhex(…) reads hexadecimal digits." if isinstance(key, str) else ""
+    raise ValueError(
+        f"The {name!r} parameter must be an Ed25519 key: {KEY_BYTES} bytes. Got {got} instead."
+        f"{advice}"
+    )
 
 
 def _ed25519() -> Any:

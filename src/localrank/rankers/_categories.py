@@ -124,5 +124,14 @@ def as_seen(
     return dataset if coded else one_hot(dataset)
 
 
+def named_for(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
+    """Made-up documents with the names and categories that a fitted ranker asks for."""
+    learned: Categories | None = getattr(ranker, "categories_", None)
+    if not learned:
+        return dataset
+    codes = learned if takes_codes(ranker) else None
+    return dataset.replaced(feature_names=ranker._door.feature_names, categories=codes)
+
+
 def _place(dataset: RankingDataset, name: str) -> int:
     return (dataset.feature_names or ()).index(name)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
-from localrank._base.rules import parts_of
+from localrank._base.rules import fitted_parts, parts_of
 from localrank.data import ColumnWarning, RankingDataset
 from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._errors import warn
@@ -28,6 +28,23 @@ if TYPE_CHECKING:
 # At most this many documents for a model that holds more numbers per document than its features.
 # Linear models and small nets gain too little from more documents to be worth the memory.
 MAX_DOCUMENTS = 250_000
+
+
+# What to write for arguments of `fit` in other libraries.
+_QID = "Write qid=: a query id for each row. Sizes of groups become ids by "
+_QID += "numpy.repeat(numpy.arange(len(group)), group)."
+_VALID = "Write valid=(X, y, qid), or valid= and a RankingDataset."
+_PATIENCE = "Write patience= in the constructor, and valid= in fit."
+_MEASURE = "Write measure= in the constructor, such as measure='ndcg@10'."
+_MORE_TREES = "Set warm_start=True and a larger n_trees, and fit again."
+FIT_HINTS = {
+    **dict.fromkeys(("group", "groups", "group_id"), _QID),
+    **dict.fromkeys(("eval_set", "eval_group", "eval_qid", "validation_data"), _VALID),
+    **dict.fromkeys(("early_stopping_rounds", "callbacks"), _PATIENCE),
+    **dict.fromkeys(("eval_metric", "eval_at"), _MEASURE),
+    **dict.fromkeys(("init_model", "xgb_model"), _MORE_TREES),
+    **dict.fromkeys(("sample_weights", "weight"), "Write sample_weight= or query_weight=."),
+}
 
 
 class MissingQueryIds(BaseException):
@@ -168,18 +185,46 @@ class Door:
         Whether the ranker, or a part of it, refuses missing values.
     row_bytes : int
         Memory to score a document.
+    needs_lists : bool
+        Whether scores are relative to the other documents of the query.
     """
 
     feature_names: tuple[str, ...] | None
     refuses_missing: bool
     row_bytes: int
+    needs_lists: bool
 
     @classmethod
     def of(cls, ranker: Ranker) -> Self:
         """The door of a fitted ranker."""
         names = getattr(ranker, "feature_names_in_", None)
         trained = None if names is None else tuple(names.tolist())
-        return cls(trained, not accepts_missing(ranker), ranker._row_bytes())
+        needs_lists = any(map(_is_relative, fitted_parts(ranker)))
+        return cls(trained, not accepts_missing(ranker), ranker._row_bytes(), needs_lists)
+
+
+def _is_relative(part: Any) -> bool:
+    """Whether a ranker, or an aggregator, compares the documents of a query."""
+    return bool(part.needs.lists if hasattr(part, "needs") else getattr(part, "relative", False))
+
+
+def warn_of_single_documents(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Warn if documents come alone, and the ranker scores them relative to each other.
+
+    One list of one document is in the right order. Some of them among others are normal.
+    """
+    n = dataset.n_queries
+    # The first test spares counting.
+    if not ranker._door.needs_lists or n < 2 or dataset.n_documents > 2 * n:
+        return
+    n_single = int(np.count_nonzero(dataset.query_sizes == 1))
+    if n_single >= 0.9 * n:
+        warnings.warn(
+            f"{n_single:,} of {n:,} queries have one document, and {type(ranker).__name__} scores "
+            f"a document relative to the others of its query: these scores mean nothing. Give "
+            f"whole lists, with the same query id for all documents of a query.",
+            stacklevel=3,
+        )
 
 
 def accepts_missing(ranker: Ranker) -> bool:

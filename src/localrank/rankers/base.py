@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import Estimator, check_is_fitted
+from localrank._base.names import explaining
 from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
 from localrank.data._checks import check_index
@@ -24,6 +25,7 @@ from localrank.persistence import save_model
 from localrank.rankers import _explaining, _training
 from localrank.rankers._contribution_tables import no_contributions, no_importances
 from localrank.rankers._inputs import (
+    FIT_HINTS,
     Door,
     admitted_to,
     as_dataset,
@@ -31,6 +33,7 @@ from localrank.rankers._inputs import (
     finite_scores,
     has_two_labels,
     sampled_validation,
+    warn_of_single_documents,
 )
 from localrank.rankers._ranked_lists import mean_ndcg, ranked_frame
 
@@ -46,6 +49,7 @@ HeldOut = RankingDataset | None
 # What a ranker that cannot handle NaN does with missing values.
 Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,9 @@ class Needs:
         Whether loading must rank a small example to show that the model's parts fit together.
         False if the declared kinds and `_check_fitted` already rule out every failure of
         `_predict`: the trial takes longer than the rest of loading.
+    lists : bool
+        Whether a score is relative to the other documents of the query, so that documents cannot
+        be scored one by one.
     """
 
     missing: bool = False
@@ -83,6 +90,12 @@ class Needs:
     document_weights: bool | None = None
     categories: bool = False
     trial: bool = True
+    lists: bool = False
+
+
+def _explained(fit: Fit) -> Fit:
+    """`fit` whose error for an argument of another library says what to write here."""
+    return explaining(fit, "fit", FIT_HINTS)
 
 
 class Ranker(Estimator):
@@ -137,6 +150,7 @@ class Ranker(Estimator):
     def _predict(self, dataset: RankingDataset) -> Array:
         """Score every row."""
 
+    @_explained
     def fit(
         self,
         X: Any,
@@ -211,6 +225,7 @@ class Ranker(Estimator):
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
         """Score documents: one number each, in input order. X and qid are as for `fit`."""
         dataset = admitted_to(self, X, qid)
+        warn_of_single_documents(self, dataset)
         return dataset.in_input_order(finite_scores(self, dataset, self.predict_rows(dataset)))
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:

@@ -26,7 +26,8 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
         dict[str, Value] | list[Value],
         Meta(
             description="Values by feature name, or a row in the order of the model's features "
-            "(or of `feature_names`, if the request gives them). null is a missing value."
+            "(or of `feature_names`, if the request gives them). null is a missing value. "
+            "The value of a feature of categories is a text."
         ),
     ]
     id: Annotated[
@@ -47,11 +48,28 @@ class DocumentList(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class CategoryDocument(Document, forbid_unknown_fields=True, gc=False):
+    """A document to rank, with texts for features of categories."""
+
+    # Read with the same code, which takes more than a document of numbers holds.
+    features: dict[str, Value | str] | list[Value | str]  # type: ignore[assignment]
+
+
+class CategoryList(DocumentList, forbid_unknown_fields=True):
+    """A query's documents, with texts for features of categories."""
+
+    documents: Annotated[list[CategoryDocument], Meta(min_length=1)]  # type: ignore[assignment]
+
+
 class TextQuery(Struct, forbid_unknown_fields=True):
     """The words of a query, for a model that was trained with `localrank train --extractor`."""
 
     query: Annotated[
-        str, Meta(description="The words. All requests with the same words go to one model.")
+        str,
+        Meta(
+            description="The words, at most 1,000 unless the service sets another limit. All "
+            "requests with the same words go to one model."
+        ),
     ]
     documents: Annotated[
         Annotated[list[dict[str, str | int | float | None]], Meta(min_length=1)] | None,
@@ -74,6 +92,12 @@ class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, one for each query."""
 
     lists: Annotated[list[DocumentList], Meta(min_length=1)]
+
+
+class CategoryBatch(Struct, forbid_unknown_fields=True):
+    """Several lists of documents, with texts for features of categories."""
+
+    lists: Annotated[list[CategoryList], Meta(min_length=1)]
 
 
 class Place(Struct, gc=False):
@@ -238,7 +262,7 @@ REFUSALS = {
     "404": "There is no such model.",
     "406": "Explanations come as JSON only.",
     "408": "The body did not arrive in time.",
-    "413": "The body is too large, or holds too many documents or lists.",
+    "413": "The body is too large, or holds too many documents, lists or words of a query.",
     "415": "The body is in a format that the service does not take.",
     "422": "The body or a parameter is wrong. The message says where.",
     "503": "The model is not ready, or too many requests wait.",

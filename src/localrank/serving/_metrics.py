@@ -50,6 +50,16 @@ class Metrics:
         self.reloads = counter(
             "localrank_reloads", "New model files, loaded or refused.", ["model", "result"]
         )
+        self.stale = Gauge(
+            "localrank_stale",
+            "1 if the newest file of a model could not be loaded: the last good one answers.",
+            ["model"],
+            multiprocess_mode="livemax",
+            registry=self._registry,
+        )
+        self.replaced = counter(
+            "localrank_replaced_workers", "Workers replaced because work did not end."
+        )
         self.ready = gauge("localrank_ready", "Workers that can answer with every model.")
         self.shadow_correlation = histogram(
             "localrank_shadow_correlation",

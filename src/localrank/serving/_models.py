@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from localrank._base.names import unknown
 from localrank.persistence import load_ranker_and_texts, read_manifest
 from localrank.rankers import Ranker
+from localrank.rankers._categories import named_for
 from localrank.serving._examples import example_of
 from localrank.serving._explaining import reasons
 from localrank.serving._messages import Id, Model, Refused
@@ -68,6 +70,9 @@ class ServedModels:
     settings : Settings
     reloaded : callable
         Called with the name of a model and whether its new file could be loaded.
+    folder : Path, optional
+        Where to keep a copy of the last good file of each model. A worker that starts while a file
+        is bad loads the copy. None: nowhere.
 
     Attributes
     ----------
@@ -75,9 +80,15 @@ class ServedModels:
         How often a file was loaded, or could not be.
     """
 
-    def __init__(self, settings: Settings, reloaded: Callable[[str, bool], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        reloaded: Callable[[str, bool], None],
+        folder: Path | None = None,
+    ) -> None:
         self.settings = settings
         self.reloaded = reloaded
+        self.folder = folder
         self.n_loads = 0
         self._loaded: dict[str, Loaded] = {}
         self._problems: dict[str, str] = {}
@@ -140,6 +151,7 @@ class ServedModels:
         except Exception as error:  # whatever is wrong with the new file, the old model stays
             self._seen[name] = _state(path)
             self._problems[name] = str(error)
+            self._load_copy(name)
             kept = self._loaded.get(name)
             stays = "no model answers" if kept is None else f"version {kept.version} stays"
             log.error("model %s: %s For now %s.", name, error, stays)
@@ -147,11 +159,37 @@ class ServedModels:
             old = self._loaded.get(name)
             self._loaded[name] = model
             self._problems.pop(name, None)
+            self._keep_copy(model, path)
             log.info("model %s: version %s is ready.", name, model.version)
             if old is not None and old.manifest["feature_names"] != model.manifest["feature_names"]:
                 log.warning("model %s: its features differ from those of the old file.", name)
         if not first:
             self.reloaded(name, name not in self._problems)
+
+    def _keep_copy(self, model: Loaded, path: Path) -> None:
+        """Put a copy of a good file in the place of the last one, whole or not at all."""
+        if self.folder is None:
+            return
+        copy = self.folder / f"{model.name}.localrank"
+        if copy.exists() and read_manifest(copy)["digest"] == model.manifest["digest"]:
+            return
+        new = copy.with_suffix(f".{os.getpid()}")
+        try:
+            shutil.copyfile(path, new)
+            # If the file was replaced meanwhile, the next look at it finds a newer one to keep.
+            if read_manifest(new)["digest"] == model.manifest["digest"]:
+                new.replace(copy)
+        except (OSError, ValueError) as error:
+            log.warning("model %s: no copy is kept for new workers: %s", model.name, error)
+        finally:
+            new.unlink(missing_ok=True)
+
+    def _load_copy(self, name: str) -> None:
+        """Load the last good file of a model, if this worker has none yet."""
+        if self.folder is None or name in self._loaded:
+            return
+        with suppress(OSError, ValueError):
+            self._loaded[name], _ = _loaded(name, self.folder / f"{name}.localrank")
 
     def described(self) -> list[Model]:
         """All models, the default first."""
@@ -201,8 +239,9 @@ def _warm(ranker: Ranker) -> None:
     for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
         # A model may refuse made-up documents that are too far from its training data.
         with suppress(ValueError):
-            ranker.predict(dataset)
-            reasons(ranker, dataset)
+            asked = named_for(ranker, dataset)
+            ranker.predict(asked)
+            reasons(ranker, asked)
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank.serving._explaining import reasons
+from localrank.serving._jobs import OneByOne
 from localrank.serving._messages import Place, Ranking, Refused
 from localrank.serving._metrics import Metrics
 from localrank.serving._models import Loaded, ServedModels
@@ -103,7 +104,7 @@ class Shadow:
         self.name = name
         self.models = models
         self.metrics = metrics
-        self._thread = ThreadPoolExecutor(1, "shadow")
+        self._jobs = OneByOne("shadow")
         self._free = threading.Semaphore(MAX_WAITING)
 
     def watch(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
@@ -113,12 +114,16 @@ class Shadow:
         if not self._free.acquire(blocking=False):
             self._skip(lists)
             return
-        job = self._thread.submit(self._compare, asked, lists, model, scores)
+        job = self._jobs.submit(partial(self._compare, asked, lists, model, scores))
         job.add_done_callback(lambda _: self._free.release())
 
     def stop(self) -> None:
-        """Stop, and drop the requests that wait."""
-        self._thread.shutdown(cancel_futures=True)
+        """Begin no more comparisons."""
+        self._jobs.stop()
+
+    def longest(self) -> float:
+        """For how many seconds a comparison has run. 0: none runs."""
+        return self._jobs.longest()
 
     def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
         try:

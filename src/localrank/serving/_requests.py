@@ -9,9 +9,11 @@ first.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,12 +23,15 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.names import unknown
 from localrank.data import RankingDataset
+from localrank.data._categories import Categories, input_names, text_of
 from localrank.data._offsets import group_rows
 from localrank.rankers import Ranker
 from localrank.serving._messages import (
     ARROW,
     JSON,
     Batch,
+    CategoryBatch,
+    CategoryList,
     DocumentList,
     Id,
     Ranking,
@@ -53,6 +58,8 @@ LEGACY_COMPRESSION = b"ARROW:experimental_compression"
 
 _one = msgspec.json.Decoder(DocumentList)
 _several = msgspec.json.Decoder(Batch)
+_one_of_texts = msgspec.json.Decoder(CategoryList)
+_several_of_texts = msgspec.json.Decoder(CategoryBatch)
 _words = msgspec.json.Decoder(TextQuery)
 _encoder = msgspec.json.Encoder()
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -120,6 +127,8 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
         lists = _several.decode(body).lists if batch else [_one.decode(body)]
     except msgspec.ValidationError as error:
         refused = Refused(422, f"{error}.")
+        if (with_texts := _lists_with_texts(body, batch=batch)) is not None:
+            return _asked_with_texts(with_texts, settings, refused)
         if batch:
             raise refused from None
         return _asked_by_words(body, settings, refused)
@@ -129,6 +138,28 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
     return Asked(
         [each.query for each in lists], lambda model: lists_of_documents(lists, model.ranker)
     )
+
+
+def _lists_with_texts(body: bytes, *, batch: bool) -> Sequence[DocumentList] | None:
+    """The lists of a request with texts among the features. None: the request is no such thing."""
+    try:
+        if batch:
+            return _several_of_texts.decode(body).lists
+        return [_one_of_texts.decode(body)]
+    except _NOT_JSON:
+        return None
+
+
+def _asked_with_texts(lists: Sequence[DocumentList], settings: Settings, refused: Refused) -> Asked:
+    """Lists with texts among the features. A model without categories raises `refused`."""
+    _check_sizes(settings, sum(len(each.documents) for each in lists), len(lists))
+
+    def of_model(model: Loaded) -> Lists:
+        if not getattr(model.ranker, "categories_", None):
+            raise refused
+        return lists_of_documents(lists, model.ranker)
+
+    return Asked([each.query for each in lists], of_model)
 
 
 def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
@@ -150,6 +181,10 @@ def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
         # The first decoder may have stopped before the place where the JSON is broken.
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, len(asked.documents or []))
+    most = settings.max_query_words
+    # Counted without taking the query apart, and no further than needed.
+    if sum(1 for _ in islice(re.finditer(r"\w+", asked.query), most + 1)) > most:
+        raise Refused(413, f"A query may have at most {most:,} words. Got more.")
 
     def lists(model: Loaded) -> Lists:
         if model.texts is None:
@@ -249,36 +284,44 @@ def lists_of_documents(lists: Sequence[DocumentList], ranker: Ranker) -> Lists:
 
 
 def as_dataset(features: Floats, sizes: Sequence[int], ranker: Ranker) -> RankingDataset:
-    """A dataset of the rows of lists that follow one another, columns in the ranker's order."""
-    queries = np.repeat(np.arange(len(sizes)), sizes)
+    """A dataset of the rows of lists that follow one another, in the model's order of features."""
     try:
-        dataset = RankingDataset.from_arrays(features, qid=queries)
+        dataset = RankingDataset.from_arrays(features, qid=np.repeat(np.arange(len(sizes)), sizes))
     except ValueError as error:
         raise Refused(422, str(error)) from None
-    return dataset.replaced(feature_names=ranker._door.feature_names)
+    names, categories = _inputs(ranker)
+    return dataset.replaced(feature_names=names, categories=categories or None)
 
 
-def columns_of(given: list[str], names: Any) -> list[int]:
+def _inputs(ranker: Ranker) -> tuple[tuple[str, ...] | None, Categories]:
+    """The names of the features that a model takes, and its categories."""
+    categories: Categories = getattr(ranker, "categories_", None) or {}
+    trained = getattr(ranker, "feature_names_in_", None)
+    names = None if trained is None else tuple(trained.tolist())
+    return (input_names(names, categories) if names and categories else names), categories
+
+
+def columns_of(given: list[str], names: Sequence[str] | None) -> list[int]:
     """The position of each of the model's features among the given names."""
     if names is None:
         raise Refused(422, "The model was trained without feature names: leave out feature_names.")
     place = {name: column for column, name in enumerate(given)}
     if len(place) != len(given):
         raise Refused(422, "feature_names must be unique.")
-    _check_names("feature_names", place, names.tolist())
-    return [place[name] for name in names.tolist()]
+    _check_names("feature_names", place, list(names))
+    return [place[name] for name in names]
 
 
 def _matrix(request: DocumentList, ranker: Ranker) -> Floats:
     """The features, one row per document, columns in the model's order."""
-    n_features: int = ranker.n_features_in_
+    names, categories = _inputs(ranker)
+    n_features: int = ranker.n_features_in_ if names is None else len(names)
     features = [document.features for document in request.documents]
     kinds = set(map(type, features))
     if len(kinds) > 1:
         raise Refused(
             422, "Some documents are rows, others name their features. Use one form in a list."
         )
-    names = getattr(ranker, "feature_names_in_", None)
     rows: list[Any] = features
     if kinds == {dict}:
         if request.feature_names is not None:
@@ -291,16 +334,43 @@ def _matrix(request: DocumentList, ranker: Ranker) -> Floats:
                 f"The model was trained without feature names: send each document's features as "
                 f"a row of {n_features} numbers.",
             )
-        rows = _rows_by_name(rows, names.tolist())
+        rows = _rows_by_name(rows, list(names))
     elif wrong := [i for i, row in enumerate(rows) if len(row) != n_features]:
         raise Refused(
             422,
             f"documents[{wrong[0]}]: the model takes {n_features} features. "
             f"Got {len(rows[wrong[0]])} instead.",
         )
-    matrix = np.array(rows, dtype=np.float64).reshape(len(rows), n_features)
+    columns = None
     if request.feature_names is not None:
-        matrix = matrix[:, columns_of(request.feature_names, names)]
+        columns = columns_of(request.feature_names, names)
+    if categories:
+        rows = rows if columns is None else [[row[column] for column in columns] for row in rows]
+        return _coded(rows, names or (), categories)
+    matrix = np.array(rows, dtype=np.float64).reshape(len(rows), n_features)
+    return matrix if columns is None else matrix[:, columns]
+
+
+def _coded(
+    rows: Sequence[Sequence[Value | str]], names: Sequence[str], categories: Categories
+) -> Floats:
+    """Rows with the codes of categories; NaN for a value that was not in training."""
+    matrix = np.empty((len(rows), len(names)))
+    for column, name in enumerate(names):
+        values = [row[column] for row in rows]
+        if name in categories:
+            place: dict[str | None, float] = {
+                text: float(code) for code, text in enumerate(categories[name])
+            }
+            texts = [value if isinstance(value, str) else text_of(value, name) for value in values]
+            matrix[:, column] = [place.get(text, np.nan) for text in texts]
+            continue
+        for number, value in enumerate(values):
+            if isinstance(value, str):
+                raise Refused(
+                    422, f"documents[{number}]: the feature {name!r} is a number. Got a text."
+                )
+        matrix[:, column] = np.array(values, dtype=np.float64)
     return matrix
 
 
@@ -354,18 +424,29 @@ class ArrowTable:
     def lists(self, ranker: Ranker) -> Lists:
         """The lists in the form that a ranker takes."""
         names = self.features.column_names
-        known = getattr(ranker, "feature_names_in_", None)
+        known, categories = _inputs(ranker)
         columns = range(len(names)) if known is None else columns_of(names, known)
-        if len(columns) != ranker.n_features_in_:
+        n_features = ranker.n_features_in_ if known is None else len(known)
+        if len(columns) != n_features:
             raise Refused(
                 422,
-                f"The model takes {ranker.n_features_in_} features. "
+                f"The model takes {n_features} features. "
                 f"The table has {len(columns)} columns for them.",
             )
+        for field in self.features.schema:
+            if _is_text(field.type) and field.name not in categories:
+                raise Refused(
+                    422, f"Column {field.name!r} must hold numbers. Its type is {field.type}."
+                )
         single = all(field.type == "float" for field in self.features.schema)
         matrix = np.empty((self.n_documents, len(columns)), np.float32 if single else np.float64)
         for place, column in enumerate(columns):
-            matrix[:, place] = self.features.column(column).to_numpy(zero_copy_only=False)
+            values = self.features.column(column)
+            if names[column] in categories:
+                rows = [[value] for value in values.to_pylist()]
+                matrix[:, [place]] = _coded(rows, [names[column]], categories)
+            else:
+                matrix[:, place] = values.to_numpy(zero_copy_only=False)
         queries, sizes = self.queries()
         bounds = np.cumsum([0, *sizes]).tolist()
         ids = None if self.ids is None else _present_ids(self.ids)
@@ -381,7 +462,7 @@ class ArrowTable:
 
 def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
     """Read the table of a request. Raises `Refused` with the reason if it is wrong."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     if not body.endswith(STREAM_END):
         raise Refused(400, "The body is not an Arrow stream, or is cut off: it lacks the end mark.")
     try:
@@ -405,11 +486,11 @@ def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
     for field in table.schema:
         kinds = pyarrow.types
         number = kinds.is_integer(field.type) or str(field.type) in ("float", "double", "bool")
-        text = kinds.is_string(field.type) or kinds.is_large_string(field.type)
+        text = _is_text(field.type)
         if field.name in (QUERY, DOCUMENT):
             if not (kinds.is_integer(field.type) or text):
                 raise Refused(422, f"Column {field.name!r} must hold integers or strings.")
-        elif not number:
+        elif not number and not text:
             raise Refused(
                 422, f"Column {field.name!r} must hold numbers. Its type is {field.type}."
             )
@@ -420,9 +501,13 @@ def read_arrow(body: bytes, *, batch: bool) -> ArrowTable:
     )
 
 
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string")
+
+
 def write_arrow(rankings: list[Ranking]) -> bytes:
     """Rankings as the bytes of a stream."""
-    pyarrow, ipc = _arrow()
+    pyarrow, ipc = arrow()
     places = [place for ranking in rankings for place in ranking.ranking]
     columns: dict[str, Any] = {
         QUERY: _of_one_type(
@@ -455,7 +540,8 @@ def _present_ids(column: Any) -> list[Id]:
     return list(column.to_pylist())
 
 
-def _arrow() -> tuple[Any, Any]:
+def arrow() -> tuple[Any, Any]:
+    """The modules that read and write Arrow. Raises `Refused` if they are not installed."""
     try:
         import pyarrow
         from pyarrow import ipc

@@ -1,9 +1,10 @@
 """The parts of uvicorn that it does not promise to keep, behind one door.
 
 uvicorn has no options for the time and size of a request's head, for requests that are sent
-before earlier ones are answered, nor for workers that stay alive on SIGHUP. The classes here
-override methods for that. If a version of uvicorn lacks such a method, the service goes without
-what it was for, and says so in its log. `tests/serving/test_uvicorn.py` says what changed.
+before earlier ones are answered, for workers that stay alive on SIGHUP, nor for workers that are
+replaced when their work does not end. The classes here override methods for that. If a version of
+uvicorn lacks such a method, the service goes without what it was for, and says so in its log.
+`tests/serving/test_uvicorn.py` says what changed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from socket import socket
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -32,6 +37,8 @@ MAX_HEADERS = 100
 UNREAD_SECONDS = 30
 # Bytes that are parsed at once. The requests in them are the most that wait behind a request.
 STEP = 1 << 12
+# Seconds that a replaced worker gets to end, after the time for its last requests.
+LEAVE_SECONDS = 5
 # What the installed version of uvicorn lacks, by class.
 LACKING: dict[str, str] = {}
 
@@ -48,6 +55,7 @@ def borrowed(module: str, name: str, methods: Sequence[str]) -> type:
 if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from uvicorn.supervisors import Multiprocess
+    from uvicorn.supervisors.multiprocess import Process
 else:
     HttpToolsProtocol = borrowed(
         "uvicorn.protocols.http.httptools_impl",
@@ -66,7 +74,9 @@ else:
         ],
     )
     Multiprocess = borrowed(
-        "uvicorn.supervisors", "Multiprocess", ["run", "keep_subprocess_alive", "handle_hup"]
+        "uvicorn.supervisors",
+        "Multiprocess",
+        ["run", "keep_subprocess_alive", "terminate_all", "handle_hup"],
     )
 
 
@@ -81,13 +91,26 @@ def http_protocol() -> type[asyncio.Protocol] | str:
     return "auto"
 
 
-def run_workers(config: uvicorn.Config) -> None:
-    """Run several processes that share a socket, until a signal stops them."""
+def run_workers(config: uvicorn.Config, folder: Path) -> None:
+    """Run processes that share a socket, until a signal stops them.
+
+    Workers write into the folder that they are ready (`PID.ready`), and that they need to be
+    replaced (`PID.overdue`).
+    """
     if "Multiprocess" in LACKING:
         if not hasattr(Multiprocess, "run"):
-            raise ValueError(f"Only one worker can run: {LACKING['Multiprocess']}.")
+            if config.workers > 1:
+                raise ValueError(f"Only one worker can run: {LACKING['Multiprocess']}.")
+            log.warning("A worker that fails is not replaced: %s.", LACKING["Multiprocess"])
+            os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)  # this process counts in memory
+            uvicorn.Server(config).run()
+            return
         log.warning("SIGHUP may replace the workers: %s.", LACKING["Multiprocess"])
-    Workers(config, sockets=[config.bind_socket()]).run()
+    workers = Workers(config, [config.bind_socket()], folder)
+    try:
+        workers.run()
+    finally:
+        workers.kill_leaving()
 
 
 class Connection(HttpToolsProtocol):
@@ -207,8 +230,35 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
 
 
+@dataclass
+class Leaving:
+    """A worker that is being replaced.
+
+    Attributes
+    ----------
+    process : Process
+    place : int
+        The place of its successor among the processes.
+    until : float or None
+        When it is killed. None: it still answers, since its successor is not ready.
+    """
+
+    process: Process
+    place: int
+    until: float | None = None
+
+
 class Workers(Multiprocess):
-    """Workers that load their models again on SIGHUP instead of being replaced."""
+    """Workers that load their models again on SIGHUP instead of being replaced.
+
+    A worker whose work does not end gets a successor. When that is ready, the worker finishes the
+    requests that it has begun, and ends.
+    """
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket], folder: Path) -> None:
+        super().__init__(config, sockets)
+        self._folder = folder
+        self._leaving: list[Leaving] = []
 
     def keep_subprocess_alive(self) -> None:
         for process in self.processes:
@@ -218,10 +268,51 @@ class Workers(Multiprocess):
         before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:
-            # A dead worker's requests no longer wait.
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+            _forget(pid)
+        for place, process in enumerate(self.processes):
+            if self._says(process, "overdue"):
+                self._leaving.append(Leaving(process, place))
+                self.processes[place] = type(process)(self.config, self.sockets)
+                self.processes[place].start()
+        self._see_off()
+
+    def _see_off(self) -> None:
+        """Bring the replacements to their ends."""
+        for leaving in self._leaving[:]:
+            process = leaving.process
+            if not process.process.is_alive():
+                process.join()
+                _forget(process.pid)
+                self._leaving.remove(leaving)
+            elif leaving.until is not None:
+                if time.monotonic() > leaving.until:
+                    process.process.kill()
+            elif self._says(self.processes[leaving.place], "ready") and process.pid is not None:
+                os.kill(process.pid, signal.SIGTERM)
+                grace = self.config.timeout_graceful_shutdown or 0
+                leaving.until = time.monotonic() + grace + LEAVE_SECONDS
+
+    def _says(self, process: Process, what: str) -> bool:
+        return (self._folder / f"{process.pid}.{what}").exists()
+
+    def terminate_all(self) -> None:
+        for listening in self.sockets:
+            # A client that connects while the workers finish would wait in vain.
+            listening.close()
+        super().terminate_all()
+
+    def kill_leaving(self) -> None:
+        """End the workers that were being replaced when the service stopped."""
+        for leaving in self._leaving:
+            leaving.process.process.kill()
+            leaving.process.join()
 
     def handle_hup(self) -> None:
         for process in self.processes:
             if process.pid is not None:
                 os.kill(process.pid, signal.SIGHUP)
+
+
+def _forget(pid: int | None) -> None:
+    """A dead worker's requests no longer wait."""
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -8,14 +8,17 @@ import gc
 import hashlib
 import hmac
 import logging
+import os
+import shutil
 import signal
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,29 +29,36 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localrank._base.parallel import one_blas_thread
+from localrank.serving._jobs import OneByOne
 from localrank.serving._messages import ARROW, JSON, Models, Problem, Refused, openapi
 from localrank.serving._metrics import CONTENT_TYPE, Metrics
 from localrank.serving._models import ServedModels
 from localrank.serving._ranking import Shadow, rankings, scored
-from localrank.serving._requests import answer_format, content_format, decoded, encoded
+from localrank.serving._requests import answer_format, arrow, content_format, decoded, encoded
 from localrank.serving.settings import Settings
 
 log = logging.getLogger("localrank.serving")
 NO_MODEL = "none"
+# The most seconds that work may go on after its time-out, before the worker asks for a replacement.
+OVERTIME = 5
+# Seconds between two looks at what runs.
+LOOK = 0.5
 
 
 class Application:
     """Ranks lists of documents over HTTP.
 
     One thread ranks. The event loop only reads and writes, so a long list does not delay
-    `/healthz`. Another thread loads new files, and one more runs the shadow model.
+    `/healthz`. Another thread loads new files, and one more runs the shadow model. A list that is
+    not ranked in time keeps its thread, and the others get a new one.
 
     Parameters
     ----------
     settings : Settings
-    failed : callable, optional
-        Called with the reason if a model cannot be loaded at the start. None: the application
-        stays unready and waits for a better file.
+    folder : Path, optional
+        A folder that the workers of a service share, and nobody else may enter. It holds a copy of
+        the last good file of each model. A worker writes there that it is ready, and that it needs
+        to be replaced. None: the application runs alone, without all that.
 
     Attributes
     ----------
@@ -56,13 +66,14 @@ class Application:
         The application that a server runs.
     """
 
-    def __init__(self, settings: Settings, failed: Callable[[str], None] | None = None) -> None:
+    def __init__(self, settings: Settings, folder: Path | None = None) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self.models = ServedModels(settings, self._reloaded)
-        self._failed = failed
+        self.models = ServedModels(settings, self._reloaded, folder)
+        self._folder = folder
+        self._parent = os.getppid()
         self._token = None if settings.token is None else settings.token.encode()
-        self._ranks = ThreadPoolExecutor(1, "rank")
+        self._ranks = OneByOne("rank")
         self._shadow = None
         if settings.shadow is not None:
             self._shadow = Shadow(settings.shadow, self.models, self.metrics)
@@ -95,17 +106,48 @@ class Application:
         with suppress(AttributeError, ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up.set)
         with one_blas_thread():
-            if self._failed is None:
-                # A worker that accepts requests before it can answer takes them from the others.
-                await loop.run_in_executor(self._loads, self.models.refresh)
-                _settle()
-            watching = asyncio.create_task(self._watch())
+            # A worker that accepts requests before it can answer takes them from the others.
+            await loop.run_in_executor(self._loads, self._prepare)
+            _settle()
+            tasks = [asyncio.create_task(self._watch())]
+            if self._folder is not None:
+                (self._folder / f"{os.getpid()}.ready").touch()
+                tasks.append(asyncio.create_task(self._look_after(self._folder)))
             yield
-            watching.cancel()
-            self._ranks.shutdown()
+            for task in tasks:
+                task.cancel()
+            self._ranks.stop()
             self._loads.shutdown(cancel_futures=True)
             if self._shadow is not None:
                 self._shadow.stop()
+
+    def _prepare(self) -> None:
+        """Load what answers need, so that the first of them is not late."""
+        with suppress(Refused):
+            arrow()
+        self.models.refresh()
+
+    async def _look_after(self, folder: Path) -> None:
+        """Ask for a replacement if work does not end, and end if nobody could replace this worker.
+
+        Work that was given up takes processor time and memory from all other work, and nothing can
+        stop it but the end of its process.
+        """
+        most = self.settings.timeout + OVERTIME
+        asked = False
+        while True:
+            await asyncio.sleep(LOOK)
+            longest = max(jobs.longest() for jobs in (self._ranks, self._shadow) if jobs)
+            if longest > most and not asked:
+                asked = True
+                log.error("Work goes on %.0f s after it began. This worker is replaced.", longest)
+                self.metrics.replaced.inc()
+                (folder / f"{os.getpid()}.overdue").touch()
+            if os.getppid() != self._parent:
+                log.error("The main process is gone. This worker ends.")
+                shutil.rmtree(folder, ignore_errors=True)
+                signal.raise_signal(signal.SIGTERM)
+                return
 
     async def _watch(self) -> None:
         """Load changed model files: at regular intervals, and at once on SIGHUP."""
@@ -117,8 +159,8 @@ class Application:
             if self.models.n_loads != before:
                 _settle()
             self.metrics.ready.set(self.models.ready)
-            if before == 0 and self._failed is not None and self.models.problems:
-                self._failed(next(iter(self.models.problems.values())))
+            for name in self.settings.models:
+                self.metrics.stale.labels(name).set(name in self.models.problems)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._hang_up.wait(), self.settings.reload_interval)
             always = self._hang_up.is_set()
@@ -185,7 +227,9 @@ class Application:
             async with asyncio.timeout(self.settings.timeout):
                 body = await self._body(request)
                 stage = 504, "The lists were not ranked"
-                job = self._ranks.submit(self._answer, body, name, kind, form, batch, top, explain)
+                job = self._ranks.submit(
+                    partial(self._answer, body, name, kind, form, batch, top, explain)
+                )
                 content, model = await asyncio.wrap_future(job)
         except TimeoutError:
             status, what = stage
@@ -197,6 +241,7 @@ class Application:
             if job is None or not job.running():
                 self._done()
             else:
+                self._ranks.give_up(job)
                 loop = asyncio.get_running_loop()
                 job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         return Response(content, media_type=form), model

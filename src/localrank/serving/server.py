@@ -1,4 +1,4 @@
-"""Runs the service in one process, or in several that share a socket."""
+"""Runs the service: workers that share a socket, and a process that replaces them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 import socket
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from localrank.persistence import load_ranker
+from localrank.serving._models import ServedModels
 from localrank.serving._uvicorn import http_protocol, run_workers
 from localrank.serving.application import Application
 from localrank.serving.settings import Settings
@@ -26,14 +27,15 @@ PATIENCE = 60
 
 @dataclass(frozen=True)
 class _Worker:
-    """Builds the application of one of several workers, in the worker's process."""
+    """Builds the application of a worker, in the worker's process."""
 
     settings: Settings
     log_level: str
+    folder: Path | None = None
 
     def __call__(self) -> Any:
         _log(self.log_level)
-        return Application(self.settings).asgi
+        return Application(self.settings, self.folder).asgi
 
 
 def serve(
@@ -55,7 +57,7 @@ def serve(
     host, port : str, int
         Address and port to listen on. Port 0: a free one.
     workers : int, default=1
-        Number of processes. A process that dies is started again.
+        Number of processes that answer. One that dies, or whose work does not end, is replaced.
     log_level : str, default="info"
     access_log : bool, default=False
         Whether to log a line for each request: method, path and status.
@@ -75,17 +77,20 @@ def serve(
         "timeout_graceful_shutdown": GRACE,
         "timeout_worker_healthcheck": PATIENCE,
     }
-    if workers == 1:
-        _serve_alone(settings, options)
-        return
-    # Before the workers start: a model that cannot be loaded is an error of the command, and
-    # kernels are compiled only once.
-    for path in settings.models.values():
-        load_ranker(path)
-    with tempfile.TemporaryDirectory(prefix="localrank-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        app: Any = _Worker(settings, log_level)
-        run_workers(uvicorn.Config(app, factory=True, workers=workers, **options))
+    # Only its owner may enter it.
+    with tempfile.TemporaryDirectory(prefix="localrank-serve-") as name:
+        folder = Path(name)
+        # Before the workers start: a model that cannot be loaded is an error of the command,
+        # kernels are compiled only once, and every worker finds a copy of each model.
+        models = ServedModels(settings, lambda *_: None, folder)
+        models.refresh()
+        if models.problems:
+            raise ValueError(next(iter(models.problems.values())))
+        del models
+        (folder / "metrics").mkdir()
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")
+        app: Any = _Worker(settings, log_level, folder)
+        run_workers(uvicorn.Config(app, factory=True, workers=workers, **options), folder)
 
 
 def _check_address(host: str, port: int) -> None:
@@ -98,19 +103,6 @@ def _check_address(host: str, port: int) -> None:
             f"The service cannot listen on {host}, port {port}: {error.strerror}. Give another "
             f"port, or 0 for a free one."
         ) from None
-
-
-def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
-    problems: list[str] = []
-
-    def failed(problem: str) -> None:
-        problems.append(problem)
-        server.should_exit = True
-
-    server = uvicorn.Server(uvicorn.Config(Application(settings, failed).asgi, **options))
-    server.run()
-    if problems:
-        raise ValueError(problems[0])
 
 
 def _log(level: str) -> None:

@@ -29,6 +29,8 @@ class Settings:
         The most bytes in a request.
     max_documents, max_lists : int
         The most documents and lists in a request.
+    max_query_words : int
+        The most words in a query, for models that take words.
     max_queue : int
         The most requests that wait or are ranked at once.
     timeout : float
@@ -50,6 +52,7 @@ class Settings:
     max_body: int = 8 << 20
     max_documents: int = 10_000
     max_lists: int = 1_000
+    max_query_words: int = 1_000
     max_queue: int = 64
     timeout: float = 2.0
     reload_interval: float = 1.0
@@ -76,8 +79,21 @@ class Settings:
                 raise ValueError(f"The share of {name!r} must lie in [0, 1]. Got {share} instead.")
         if (total := math.fsum(self.shares.values())) > 1:
             raise ValueError(f"Shares must add up to at most 1. Got {total:g} instead.")
-        if self.token is not None and not (self.token and self.token.isascii()):
-            raise ValueError("A token must be ASCII text and must not be empty.")
+        if self.token is not None and not isinstance(self.token, str):
+            raise ValueError(
+                f"The 'token' parameter of Settings must be a str. Got {type(self.token).__name__} "
+                f"instead."
+            )
+        if self.token is not None and not (
+            self.token.isascii()
+            and self.token.isprintable()
+            and self.token.strip() == self.token
+            and self.token
+        ):
+            raise ValueError(
+                "A token must be printable ASCII text without spaces at its ends, and must not be "
+                "empty."
+            )
 
     @property
     def default(self) -> str:

@@ -193,6 +193,24 @@ def counts_in(
 
 
 @kernel
+def are_postings(begins: Integers, documents: Numbers, counts: Numbers, lengths: Integers) -> bool:
+    """Whether documents ascend, counts are 1 or larger, and the counts of each add up to lengths.
+
+    The documents must be known to lie below the number of lengths, and the begins to ascend.
+    """
+    rest = lengths.copy()
+    for term in range(len(begins) - 1):
+        previous = -1
+        for at in range(begins[term], begins[term + 1]):
+            document = documents[at]
+            if document <= previous or counts[at] < 1:
+                return False
+            previous = document
+            rest[document] -= counts[at]
+    return not rest.any()
+
+
+@kernel
 def total_counts(begins: Integers, counts: Numbers) -> Floats:
     """How often each term occurs in all documents."""
     totals = np.zeros(len(begins) - 1)

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.rules import Rule, Rules, check_together, integers, optional
-from localrank.text._postings import Numbers, Postings, squared_norms, total_counts
+from localrank.text._postings import (
+    Numbers,
+    Postings,
+    are_postings,
+    squared_norms,
+    total_counts,
+)
 
 _COUNTED = 2**16
 
@@ -76,6 +82,7 @@ class Stream:
             and self.begins[-1] == len(self.documents)
             and bool((np.diff(self.begins) >= 0).all())
             and (not self.documents.size or int(self.documents.max()) < n_documents)
+            and are_postings(*self.postings, self.lengths)
             and (
                 self.terms is None
                 or (

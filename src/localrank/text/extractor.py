@@ -500,5 +500,5 @@ def load_extractor(
 
 def _is_extractor(value: Any) -> bool:
     if isinstance(value, StoredIndex):
-        return isinstance(value.extractor, FeatureExtractor)
+        return isinstance(value.extractor, FeatureExtractor) and hasattr(value, "files_")
     return isinstance(value, FeatureExtractor) and hasattr(value, "index_")

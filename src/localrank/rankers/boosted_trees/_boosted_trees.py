@@ -34,7 +34,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._gains import Gain, a_gain, check_gains, differ_in_gain, lesson_of_gain
-from localrank.rankers._inputs import same_features
+from localrank.rankers._inputs import check_same_base, same_features
 from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees._monotone import (
@@ -98,13 +98,13 @@ class SummedTrees(Ranker):
     # LightGBM's name of the objective.
     _objective_name: ClassVar[str]
 
-    def _keep(self, text: str, n_documents: int, start: Trees | None = None) -> None:
+    def _keep(self, text: str, dataset: RankingDataset, start: Trees | None = None) -> None:
         """Store a model that LightGBM wrote, after the trees that it adds to."""
         trees = read_lightgbm_text(text)
         self.trees_ = trees if start is None else joined([(start, 1.0), (trees, 1.0)])
         self.__dict__.pop("booster", None)
         if self.trees_.leaf_offsets[1] == 1:
-            warn_of_no_split(self, n_documents)
+            warn_of_no_split(self, dataset)
 
     def _check_fitted(self) -> None:
         check_together(self, holds=self.trees_.n_features == self.n_features_in_)
@@ -233,7 +233,7 @@ class BoostedTrees(SummedTrees):
         }
         start = self.trees_ if self._continues else None
         text = boosted(self, lists, parameters, target, valid, start=start)
-        self._keep(text, lists[0].n_documents, start)
+        self._keep(text, dataset, start)
 
     @property
     def _continues(self) -> bool:
@@ -243,6 +243,7 @@ class BoostedTrees(SummedTrees):
     def _check_continues(self, dataset: RankingDataset) -> None:
         """Refuse data and parameters with which no trees can be added."""
         dataset = self._as_before(dataset)
+        check_same_base(type(self).__name__, getattr(self, "column_record_", None), dataset)
         if self.n_trees <= self.n_trees_:
             refuse(
                 self,
@@ -360,14 +361,27 @@ def _scores(trees: Trees, dataset: RankingDataset) -> Floats:
     return np.concatenate([trees.score(block) for _, block in dataset.feature_blocks()])
 
 
-def warn_of_no_split(ranker: Ranker, n_documents: int) -> None:
+def warn_of_no_split(ranker: Ranker, dataset: RankingDataset) -> None:
     """Warn that no tree has a split."""
+    if any(_varies(dataset, rows, block) for rows, block in dataset.feature_blocks()):
+        advice = (
+            f"With {dataset.n_documents:,} training documents, try a min_leaf_documents smaller "
+            f"than {ranker.min_leaf_documents}."
+        )
+    else:
+        advice = "In every training query, all documents have the same features."
     warnings.warn(
         f"{type(ranker).__name__} found nothing to split on: all documents get the same "
-        f"score. With {n_documents:,} training documents, try a min_leaf_documents smaller "
-        f"than {ranker.min_leaf_documents}.",
+        f"score. {advice}",
         stacklevel=5,
     )
+
+
+def _varies(dataset: RankingDataset, rows: slice, block: Array) -> bool:
+    """Whether two documents of a query in a block have different features."""
+    queries = dataset.query_index[rows]
+    differ = (block[1:] != block[:-1]) & ~(np.isnan(block[1:]) & np.isnan(block[:-1]))
+    return bool((differ.any(axis=1) & (queries[1:] == queries[:-1])).any())
 
 
 def import_lightgbm() -> Any:

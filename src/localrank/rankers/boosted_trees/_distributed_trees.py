@@ -149,7 +149,7 @@ def fit_on_cluster(
         ],
     )
     text, ranker.n_trees_ = trained[0].result()
-    ranker._keep(text, dataset.n_documents)
+    ranker._keep(text, dataset)
     forget(ranker)
     remember(ranker, dataset)
     if len(together.workers) > 1:

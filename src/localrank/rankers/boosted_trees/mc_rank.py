@@ -174,7 +174,7 @@ class McRank(Ranker):
         text = boosted(self, lists, parameters, target, valid, self._scores_of)
         self.class_trees_ = read_lightgbm_classes(text)
         if not any(len(trees.thresholds) > 0 for trees in self.class_trees_):
-            warn_of_no_split(self, dataset.n_documents)
+            warn_of_no_split(self, dataset)
 
     def _scores_of(self, predictions: Array) -> Array:
         """The expected gains, from probabilities of the classes."""

@@ -142,4 +142,4 @@ class RandomForest(SummedTrees):
                 parameters, train, self.n_trees, callbacks=[lambda _: advance()]
             )
         self.n_trees_ = booster.current_iteration()
-        self._keep(booster.model_to_string(), dataset.n_documents)
+        self._keep(booster.model_to_string(), dataset)

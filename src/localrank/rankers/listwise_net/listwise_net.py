@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -108,6 +109,8 @@ class ListwiseNet(NetRanker):
     >>> ranker.hidden_.shape
     (2, 64, 19)
     """
+
+    needs = replace(NetRanker.needs, lists=True)
 
     _parameters: ClassVar[Rules] = {
         "gain": a_gain,

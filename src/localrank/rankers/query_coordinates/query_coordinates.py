@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -180,6 +181,8 @@ class QueryCoordinates(Expanded):
     >>> ranker.ranker_.feature_names_in_[4:11].tolist()
     ['f5', 'f1 (z)', 'f2 (z)', 'f3 (z)', 'f4 (z)', 'f5 (z)', 'f1 (p)']
     """
+
+    needs = replace(Expanded.needs, lists=True)
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
 

@@ -1,6 +1,8 @@
 """Damaged and crafted model files, loaded and used: what holds, and what does not.
 
-Run with `python benchmarks/fuzz_models.py --count 100000`. Every ranker and recipe is trained on
+    python tests/fuzz_models.py --count 70000
+
+Every ranker and recipe is trained on
 few queries and saved. Then files are made of these: some with damaged bytes, most with the digest
 recomputed, so that only the checks behind it can refuse them. Each is loaded and, where that
 succeeds, ranks several datasets, extreme ones among them, in a child process with limits of time
@@ -23,6 +25,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import struct
 import sys
@@ -47,11 +50,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 import localrank
-from localrank import rankers, recipes
+from localrank import LocalRanker, rankers, recipes, selection
 from localrank.data import RankingDataset, make_queries
+from localrank.grouping import Agglomerative
 from localrank.persistence.files import FORMAT_VERSION, MAGIC
 from localrank.rankers import RankSVM
 from localrank.registry import declared, make_sample
+from localrank.representations import Mean
 
 # Files that one child reads, seconds that it has for each, and bytes that it may allocate.
 BATCH, SECONDS, MEMORY = 500, 30.0, 2 << 30
@@ -73,6 +78,19 @@ FORBIDDEN = (
 NUMBERS = (-1, 0, 1, 2, 7, 255, 2**31 - 1, 2**31, 2**53, 2**62, 2**63 - 1, 2**63, 10**30, -(2**63))
 REALS = (0.5, -0.5, 1e-320, 1e140, 1.7e308, -1.7e308, 1e-300)
 TEXTS = ("", "nan", "RankSVM", "Trees", "LSH", "__class__", "ndcg@10", "exact", "\ud83d\ude00" * 9)
+LITERALS = (
+    *(b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999", b"1e-400", b"-0", b"1E5", b"0x10"),
+    *(b"9223372036854775807", b"9223372036854775808", b"-9223372036854775809", b"1" * 40),
+    *(
+        b"1" * 5000,
+        b"1.0",
+        b"1e3",
+        b'"\\ud800"',
+        b'"\\udc00\\ud800"',
+        b'"\xed\xa0\x80"',
+        b'"\\u0000"',
+    ),
+)
 NESTS = ((b"[", b"]"), (b'{"tuple": [', b"]}"), (b'{"a": ', b"}"))
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1", "|O", "<U4", ">f8", "<c16")
 
@@ -101,6 +119,10 @@ def make_seeds(names: list[str]) -> list[Seed]:
     ):
         adaptive = recipes.adaptive_training(2, ranker=RankSVM(), select="fusion")
         models[type(classifier).__name__] = adaptive.set_params(selector__classifier=classifier)
+    for name, part in declared(selection).items():
+        if name != "clairvoyant":  # it chooses by labels, and is not saved
+            parts = Mean(), Agglomerative(2), RankSVM(), make_sample(part)
+            models[f"selector-{name}"] = LocalRanker(*parts)
     if unknown := set(names) - models.keys():
         raise SystemExit(f"There are no models {sorted(unknown)}. Known: {sorted(models)}")
     dataset, _ = make_queries(24, n_documents=(3, 9), n_features=5, n_types=2, random_state=1)
@@ -140,6 +162,9 @@ class Forger:
             depth, (begin, end) = rng.choice((200, 5_000, 200_000)), rng.choice(NESTS)
             state = begin * depth + origin.state + end * depth
             return f"{origin.name}: {depth} levels", written(origin.manifest, state, origin.arrays)
+        if what == "text" and rng.random() < 0.3:
+            said, state = misspelt(origin.state, rng)
+            return f"{origin.name}: {said}", written(origin.manifest, state, origin.arrays)
         if what == "text":
             place = rng.choice(("manifest", "state", "state", "arrays"))
             parts = {name: getattr(origin, name) for name in ("manifest", "state", "arrays")}
@@ -177,6 +202,20 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
         else:
             result = result[:at] if rng.random() < 0.3 else result[at:] + result[:at]
     return bytes(result)
+
+
+def misspelt(state: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """A number, a text or a name written as `json.dumps` writes none."""
+    literal = rng.choice(LITERALS)
+    spots = list(re.finditer(rb'(?<=[:\[ ])-?\d[\d.e+-]*|"[^"\\]*"(?=: )', state))
+    if not spots:
+        return "no number", state
+    spot = rng.choice(spots)
+    if spot[0].startswith(b'"'):
+        twice = spot[0] + b": " + literal + b", " + spot[0]
+        return "a name twice", state[: spot.start()] + twice + state[spot.end() :]
+    said = literal[:20].decode("ascii", "replace")
+    return f"{said} for a number", state[: spot.start()] + literal + state[spot.end() :]
 
 
 Place = tuple[Any, Any]
@@ -570,10 +609,11 @@ def main() -> int:
     numbers = range(chosen.first, chosen.first + chosen.count)
     campaign.run(numbers, chosen.workers, begin + 60 * chosen.minutes)
     taken = time.monotonic() - begin
-    print(f"{campaign.outcomes.total():,} files of {len(seeds)} models in {taken:.0f} s:")
-    for outcome, count in campaign.outcomes.most_common():
-        print(f"{count:10,}  {outcome}")
-    print(f"{len(campaign.findings):10,}  findings at different places")
+    counts = [f"{count:,} {outcome}" for outcome, count in campaign.outcomes.most_common()]
+    print(
+        f"{campaign.outcomes.total():,} files of {len(seeds)} models in {taken:.0f} s: "
+        f"{', '.join(counts)}; {len(campaign.findings)} findings at different places"
+    )
     return 1 if campaign.findings else 0
 
 
