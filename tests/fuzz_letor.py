@@ -4,7 +4,9 @@
 
 Most files are small; some have many lines, or blocks of lines that differ in width. Features come
 in order and out of order, with ids from 1 or from 0, numbers are easy and hard to round, ids
-short, long and not UTF-8, query ids after the label or in comments, line ends LF, CRLF and CR.
+short, long and not UTF-8, query ids after the label or in comments, document ids after `docid =`
+or as first words of comments, line ends LF, CRLF and CR. Some files are read with a number of
+features, and some for a model that has one.
 Each file is read in a child process with limits of time and memory. A finding is a signal, a
 process that does not end, an exception other than a ValueError that begins with the path, or a
 dataset other than the slow parser's.
@@ -25,12 +27,15 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from naive_letor import naive_parse
 
 from localrank.data import _letor_reader as letor_reader
+from localrank.data import read as data_of
 from localrank.data import read_letor
+from localrank.data._column_record import ColumnRecord
 
 # Files that one child reads, seconds for each, and bytes that a child may allocate.
 BATCH, SECONDS, MEMORY = 20_000, 30, 4 << 30
@@ -41,6 +46,7 @@ WRONG = ["", "x", "1_0", "inf", "1e999", "0,5", "1.2.3", "-", "."]
 IDS = ["1", "2", "33", "-4", "07", "x", "é", "文書", "a:b", "q" * 1000]
 WRONG_IDS = ["", "q" * 1001]
 COMMENTS = ["", "", " ", "#", " # note", " #docid = GX-1", "#docid=é", " #docid = " + "d" * 1000]
+WORDS = [" # {}", "# {}\trambo", " #{} = 5", " # {}= 5", " # {} x=1", "#{}\x01", "##{}", " #{}é"]
 WRONG_COMMENTS = [" #docid = " + "d" * 1001, " # a\rb"]
 BYTES = b"0123456789.:#-+eE \t\n\r\0\x01\x0b\x7fqidNUL\xff\xc3"
 
@@ -63,7 +69,7 @@ def make(number, seed):
         "wrong": choose.choice([0, 0, 0.5 / (n_lines * width + 1)]),
         "ids": choose.sample(IDS, choose.randint(1, 4)),
         "blank": choose.choice([" ", " ", "  ", "\t", " \v "]),
-        "comments": choose.choice([COMMENTS[:1], COMMENTS[5:6], COMMENTS]),
+        "comments": choose.choice([COMMENTS[:1], COMMENTS[5:6], COMMENTS, WORDS[:2], WORDS]),
         "first": choose.choice([1, 1, 1, 0]),
         "query": choose.choice(["qid:{}"] * 4 + ["#qid = {}", " # qid:{} "]),
     }
@@ -87,7 +93,9 @@ def make(number, seed):
     max_features = choose.choice([width + 3, 2 * width, 100_000])
     block = choose.choice([16, 64, 1000, 1 << 20])
     dtype = choose.choice([np.float64] * 3 + [np.float32])
-    return bytes(data), block, max_features, dtype, style["first"]
+    # Mostly as many as the file has: the number of features, and whether it is that of a model.
+    told = choose.choice([None, None, width, width, width + 2, max(1, width - 1)])
+    return bytes(data), block, max_features, dtype, style["first"], told, choose.random() < 0.5
 
 
 def line(choose, width, style):
@@ -122,23 +130,29 @@ def line(choose, width, style):
     parts = [label, style["query"].format(query)]
     parts += [f"{column}:{number()}" for column in columns]
     comment = choose.choice(comments)
+    if "{}" in comment:
+        comment = comment.format(choose.choice(["a", "#", "docid", choose.randint(0, 10**6)]))
     if "#" in style["query"] and choose.random() >= style["wrong"]:
         comment = parts.pop(1) + comment.replace("#", "")
     return style["blank"].join(parts) + comment
 
 
-def read(path, data, block, max_features, dtype, first=1):
+def read(path, data, block, max_features, dtype, first=1, told=None, of_model=False):
     """Whether the file was refused or read; an AssertionError or foreign exception is a finding."""
     path.write_bytes(data)
     letor_reader._BLOCK, letor_reader.MAX_FEATURES = block, max_features
     try:
-        result = read_letor(path, dtype=dtype, zero_based=first == 0)
+        if told is not None and of_model:
+            model = SimpleNamespace(n_features_in_=told, column_record_=ColumnRecord(first == 0))
+            result = data_of(path, format="letor", like=model, dtype=dtype)
+        else:
+            result = read_letor(path, n_features=told, dtype=dtype, zero_based=first == 0)
     except ValueError as error:
         if not str(error).startswith(str(path)):
             raise RuntimeError(f"an error without the path: {error}") from None
         result = None
     try:
-        expected = naive_parse(data, max_features, first)
+        expected = naive_parse(data, max_features, first, told, may_be_shorter=not of_model)
         with np.errstate(over="ignore"):
             features = expected.features.astype(dtype)
         if np.isinf(features).any():

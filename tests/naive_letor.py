@@ -8,6 +8,7 @@ from localrank.data import RankingDataset
 
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 DOCUMENT_ID = re.compile(rb"[ \t\r\v\f]*docid[ \t\r\v\f]*=[ \t\r\v\f]*([^ \t\r\v\f]+)")
+FIRST_WORD = re.compile(rb"[ \t\v\f]*([!-\"$-<>-~][!-<>-~]{0,999})(?=[ \t\v\f\r]|$)(?![ \t\v\f]*=)")
 QUERY_MARK = re.compile(rb"[ \t\v\f]*qid[ \t\v\f]*[=:]")
 QUERY_ID = re.compile(rb"[ \t\v\f]*qid[ \t\v\f]*[=:][ \t\v\f]*([^\x00-\x20#]+)(?=[ \t\r\v\f#]|$)")
 
@@ -42,9 +43,14 @@ def naive_row(body, max_features, first=1):
     return float(label), naive_id(qid[4:]), features
 
 
-def naive_parse(data, max_features=100_000, first=1):
-    """The dataset in a file's bytes, line by line, or ValueError; features count from `first`."""
-    rows, documents = [], []
+def naive_parse(data, max_features=100_000, first=1, n_features=None, *, may_be_shorter=True):
+    """The dataset in a file's bytes, line by line, or ValueError; features count from `first`.
+
+    Its number of features is the largest id, or `n_features`, which ids must not exceed. Unless
+    the file may be shorter, the largest id must be there.
+    """
+    max_features = n_features or max_features
+    rows, documents, words = [], [], []
     in_comment = None
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         body, _, comment = line.partition(b"#")
@@ -67,16 +73,23 @@ def naive_parse(data, max_features=100_000, first=1):
             rows.append(naive_row(body, max_features, first))
             match = DOCUMENT_ID.match(comment)
             documents.append(match and naive_id(match[1]))
-    n_features = max((max(row[2], default=first - 1) for row in rows), default=0) + 1 - first
-    if n_features == 0:
+            word = FIRST_WORD.match(comment)
+            words.append(None if match or not word else word[1].decode())
+    n_found = max((max(row[2], default=first - 1) for row in rows), default=first - 1) + 1 - first
+    if not rows or (n_found == 0 and n_features is None):
         raise ValueError("empty")
-    X = np.zeros((len(rows), n_features))
+    if n_features is not None and n_found < n_features and not may_be_shorter:
+        raise ValueError("too few features")
+    X = np.zeros((len(rows), n_features or n_found))
     for i, (_, _, features) in enumerate(rows):
         for feature, value in features.items():
             X[i, feature - first] = value
     qids = [qid for _, qid, _ in rows]
     if all(re.fullmatch("0|-?[1-9][0-9]{0,17}", qid) for qid in qids):
         qids = [int(qid) for qid in qids]
+    pairs = set(zip(qids, words, strict=True))
+    if None not in words and len(pairs) == len(rows):
+        documents = words
     return RankingDataset.from_arrays(
         X,
         y=[label for label, _, _ in rows],

@@ -292,6 +292,7 @@ def test_models_trained_together_share_the_limit(queries):
     assert model.training_data_["drawn"]["n_documents"] <= 450
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_validation_queries_are_drawn_too_and_that_is_said(queries, monkeypatch):
     seen = []
     fit = RankSVM._fit

@@ -637,3 +637,25 @@ def test_an_error_that_nobody_expected_is_named_in_one_line(run, folder, monkeyp
     assert code == 1
     last = err.strip().splitlines()[-1]
     assert last == "error: RuntimeError: no luck (run with --debug to see where)"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_trained_model_outlives_a_full_disk(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    files = [folder / "train.txt", "--method", "best-feature"]
+    code, _, err = run("train", *files, "-o", "/dev/full")
+    assert code == 1
+    kept = re.search(r"/dev/full: No space left on device. The .* model is kept as (\S+):", err)
+    assert localrank.load(kept[1]).n_features_in_ == 8
+
+
+def test_a_model_given_as_data_and_data_given_as_a_model_are_told(run, folder, model, tmp_path):
+    code, _, err = run("train", model, "-o", tmp_path / "m")
+    assert code == 1
+    assert f"error: {model}:1: the file is a model that localrank saved, not data" in err
+    code, _, err = run("rank", folder / "train.txt", model)
+    assert code == 1
+    assert f"error: {folder / 'train.txt'}: not a localrank model file." in err
+    code, _, err = run("rank", folder, folder / "train.txt")
+    assert code == 1
+    assert f"error: {folder} is a folder. Give the file of a model." in err

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -90,3 +91,25 @@ def test_a_system_without_nameless_files_writes_whole_files_too(tmp_path, monkey
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
     test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path)
+
+
+def test_an_error_of_the_system_names_the_file(tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device: .*model'") as caught:
+        write(tmp_path / "model")
+    assert caught.value.filename == str(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_device_is_named():
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write("/dev/full")
+
+
+def write(path):
+    with atomic_write(path) as file:
+        file.write(b"content")

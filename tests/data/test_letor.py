@@ -379,7 +379,8 @@ def test_document_id_is_found_in_the_comment(comment):
 
 @pytest.mark.parametrize("comment", [b"", b"#", b"# a", b"#docid", b"#docid =", b"#docids = 3"])
 def test_comment_without_a_document_id_gives_none(comment):
-    assert read(b"0 qid:1 1:1 " + comment + b"\n").document_ids is None
+    line = b"0 qid:1 1:1 " + comment + b"\n"
+    assert read(2 * line).document_ids is None
 
 
 def test_document_ids_grow_with_the_longest_seen():
@@ -622,3 +623,27 @@ def test_labels_may_be_negative_and_come_back_as_they_were(tmp_path):
     assert dataset.labels.tolist() == [-2, 1, -0.5]
     write_letor(dataset, tmp_path / "again.txt")
     assert read_letor(tmp_path / "again.txt").labels.tolist() == [-2, 1, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"localrank model 2\n8225 \n{}\n", "a model that localrank saved, not data"),
+        (b"<!DOCTYPE html>\n<html>\n", "a web page, not data"),
+        (b"7 Q0 d1 1 0.5 bm25\n", "a TREC run, which has scores and no features"),
+        (b"7 0 d1 2\n", "has TREC judgments and no features"),
+    ],
+)
+def test_files_of_other_kinds_are_called_by_their_kind(content, kind):
+    with pytest.raises(ValueError, match=rf"^file\.txt:1: the file (is )?{kind}"):
+        read(content)
+
+
+def test_the_first_words_of_comments_are_document_ids_if_they_can_be():
+    hello = b"4 qid:1 1:12.3 # 7555\trambo\n0 qid:1 1:2 # 1370\trambo\n1 qid:2 1:2 #7555 rocky\n"
+    assert read(hello).document_ids.tolist() == ["7555", "1370", "7555"]
+    for other in (b"# 7555", b"# ", b"", b"# docid = 3 x", b"# grade = 3", b"#a=b", "# é".encode()):
+        text = hello.replace(b"# 1370\trambo", other)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert read(text).document_ids is None

@@ -344,6 +344,7 @@ def test_a_combination_that_fails_along_a_path_is_named(queries):
         tune(RankSVM(), {"C": [1, -1]}, queries, folds=2)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_other_errors_are_named_too_and_keep_their_cause(queries):
     failing = Recorder(fail=MemoryError("no room"))
     with pytest.raises(RuntimeError, match="feature=2, sign=1, fold 1 held out: no room") as caught:

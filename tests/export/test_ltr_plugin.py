@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +50,17 @@ def test_both_plugins_take_the_same_files_but_for_the_words(rng):
     files, others = (plugin().files(model) for plugin in PLUGINS)
     assert files.pop("README.md") != others.pop("README.md")
     assert files == others
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_no_command_replaces_a_set_that_logs_with_the_models_name(plugin, rng):
+    readme = plugin().files(replace(tree_model(rng), name="shop"))["README.md"]
+    uploads = re.findall(r'_featureset/(\w+)(\S*)" .*\n +-d @(\S+)', readme)
+    # First the model alone, to the set that logs.
+    assert uploads[0] == ("YOUR_SET", "/_createmodel", "model.json")
+    replaced = [name for name, _, file in uploads if file == "featureset.json"]
+    assert replaced == ["shop_fields"]
+    assert ("shop_fields", "/_createmodel", "model.json") in uploads
 
 
 def test_a_split_has_what_the_plugins_parser_asks_for(rng):

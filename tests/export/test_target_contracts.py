@@ -3,6 +3,7 @@
 import os
 import re
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from localrank.recipes import local_rank, pca_queries
 
 # Names that mean something in JSON, XML, SQL, Lucene, Vespa and format strings.
 ODD_NAMES = ["bm25 of title", "if", 'a"b', "<&>", "é", "score"]
+# Names that end a line, a text, a comment or a statement, that lead out of a folder, or are long.
+HOSTILE_NAMES = ["a\nb\r\tc", "../../etc", "it's `{{a}}` \\", "*/ ]]>", "x; DROP --", "y" * 5000]
 # Models of one step, which every target that takes the step must take, and models of several.
 RANKERS = {
     "trees": LambdaMART(6, min_leaf_documents=5),
@@ -161,12 +164,23 @@ def test_scores_come_from_the_files_alone(to, rankers, lists):
 
 
 @each
-def test_features_may_have_odd_names(to, tmp_path):
-    named = queries().replaced(feature_names=tuple(ODD_NAMES))
+@pytest.mark.parametrize("names", [ODD_NAMES, HOSTILE_NAMES], ids=["odd", "hostile"])
+def test_features_may_have_odd_names(to, names, tmp_path):
+    named = queries().replaced(feature_names=tuple(names))
     ranker = clone(RANKERS[kind_for(to)]).fit(named)
-    export(ranker, to, tmp_path)
-    result = verify(ranker, to, tmp_path, named)
+    paths = export(ranker, to, tmp_path / "folder")
+    assert all(path.resolve().is_relative_to(tmp_path / "folder") for path in paths)
+    result = verify(ranker, to, tmp_path / "folder", named)
     assert result.same_order, result
+
+
+@each
+@pytest.mark.parametrize("name", ["nul\0", "half \udc80", " ", ""])
+def test_a_name_that_no_engine_takes_is_refused(to, name, rankers):
+    model = exported_model(rankers[kind_for(to)])
+    named = replace(model, feature_names=(*model.feature_names[:-1], name))
+    with pytest.raises(ValueError, match="must be a text of whole .* That of feature 6 is "):
+        targets()[to]().files(named)
 
 
 @each

@@ -23,7 +23,9 @@ def test_an_unknown_target_is_refused_with_the_known_ones(ranker, tmp_path):
         export(ranker, "soler", tmp_path)
 
 
-@pytest.mark.parametrize("name", ["", "1st", "my model", "a/b", "../up", "a-b", "é"])
+@pytest.mark.parametrize(
+    "name", ["", "1st", "my model", "a/b", "../up", "a-b", "é", "a\n", "a\0", "a" * 65]
+)
 def test_a_name_that_some_engine_would_not_take_is_refused(name, ranker, tmp_path):
     with pytest.raises(ValueError, match="letters, digits and underscores"):
         export(ranker, "lightgbm", tmp_path, name=name)

@@ -121,6 +121,7 @@ def test_other_data_is_trained_anew(change, queries, tmp_path, n_trained):
     assert n_trained(ranker, queries, tmp_path) == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 @pytest.mark.parametrize("change", [negated, relabelled, lambda dataset: dataset.select(range(59))])
 def test_other_validation_queries_are_trained_anew(change, queries, tmp_path, n_trained):
     ranker = Ensemble([Counting()])

@@ -101,6 +101,7 @@ def test_a_search_that_starts_at_the_minimum_stays_there(queries):
     assert_allclose(again.weights, minimum.weights, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_each_search_of_a_path_starts_where_the_last_ended(queries, monkeypatch):
     starts, ends = [], []
     search = cross_entropy.CrossEntropy.minimum
@@ -339,6 +340,7 @@ def test_impossible_parameters_are_refused_by_name(parameter, value, queries):
         ListwiseLinear(**{parameter: value}).fit(queries)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 @pytest.mark.parametrize("given", [False, True])
 def test_a_measure_that_skips_every_query_is_refused(queries, given):
     ranker = ListwiseLinear(measure="map(rel=9,empty=skip)")
@@ -347,6 +349,7 @@ def test_a_measure_that_skips_every_query_is_refused(queries, given):
     assert ranker.set_params(l2=1.0).fit(queries).l2_ == 1.0
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_a_measure_that_skips_every_query_that_counts_is_refused(queries):
     lacks_the_best_label = np.maximum.reduceat(queries.labels, queries.offsets[:-1]) < 4
     ranker = ListwiseLinear(measure="map(rel=4,empty=skip)").fit(queries)

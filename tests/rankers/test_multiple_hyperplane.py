@@ -102,6 +102,7 @@ def test_each_hyperplane_solves_its_problem_on_exactly_its_pairs(three_levels):
         assert_allclose(w, C * (shortfall @ differences) / len(differences), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_other_rankers_see_only_their_two_labels(three_levels, seen):
     weights = np.linspace(0.5, 2, three_levels.n_queries)
     MultipleHyperplaneRanker(Recorder(n_jobs=7)).fit(
@@ -365,6 +366,7 @@ def test_it_wraps_and_is_wrapped(three_levels):
         assert model.fit(three_levels).score(three_levels) > 0.6
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 @pytest.mark.parametrize("ranker", [None, LambdaMART(5, min_leaf_documents=5)])
 def test_many_labels_are_put_into_levels(queries, ranker):
     labels = 7.0 * (np.arange(queries.n_documents) % 40)

@@ -50,11 +50,14 @@ LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN, SECOND_QID = range(14, 18)
 # Places in the state that caller and kernel share.
 POSITION, LINE, ROW, N_RUNS, ID_BYTES, LAST_ID, N_FIXES = range(7)
 LARGEST_FEATURE, DOCUMENT_BYTES, N_DOCUMENT_IDS, NEEDED, TOKEN, STAMP = range(7, 13)
-FIRST_FEATURE, QUERY_PLACE = range(13, 15)
-STATE_SIZE = 15
+FIRST_FEATURE, QUERY_PLACE, DOCUMENT_PLACE, N_FIRST_WORDS = range(13, 17)
+STATE_SIZE = 17
 
 # Where a file has its query ids: after the label, behind the `#`, or not in itself.
 AFTER_LABEL, IN_COMMENT, NOT_IN_FILE = range(3)
+# Where a file has its document ids: its first document tells. After `docid =`, or as the first
+# words of comments. Both in one file: nowhere.
+UNKNOWN, AFTER_DOCID, FIRST_WORD, BOTH = range(4)
 
 # Columns of a fix other than features: what Python still has to put into the row or to check.
 FIX_LABEL, FIX_DOCUMENT_ID = -1, -2
@@ -251,6 +254,32 @@ def _parse_features(
     return DONE
 
 
+@inlined
+def _add_document(state: Any, documents: Any, sizes: Any, first: int, size: int) -> None:
+    used = state[DOCUMENT_BYTES]
+    for i in range(size):
+        documents[used + i] = byte_at(first + i)
+    documents[used + size] = NEWLINE
+    sizes[state[ROW]] = size
+    state[DOCUMENT_BYTES] = used + size + 1
+
+
+@kernel
+def _parse_first_word(state: Any, documents: Any, sizes: Any, first: int) -> None:
+    """Read the first word of a comment: printable ASCII, and not the name in `name = value`."""
+    p = first
+    while 32 < byte_at(p) < 127 and byte_at(p) != EQUALS:
+        p += 1
+    ends = _is_blank(byte_at(p)) or byte_at(p) == NEWLINE or byte_at(p) == RETURN
+    is_id = ends and 0 < p - first <= MAX_ID_LENGTH and byte_at(first) != HASH
+    if is_id and byte_at(_skip_blanks(p)) != EQUALS:
+        _add_document(state, documents, sizes, first, p - first)
+        state[N_FIRST_WORDS] += 1
+        state[DOCUMENT_PLACE] = FIRST_WORD
+    elif state[DOCUMENT_PLACE] == UNKNOWN:
+        state[DOCUMENT_PLACE] = AFTER_DOCID
+
+
 @kernel
 def _parse_comment(state: Any, documents: Any, sizes: Any, runs: Any, ids: Any, fixes: Any) -> int:
     """Read the query id where it stands in comments, and the document id where there is one."""
@@ -266,12 +295,19 @@ def _parse_comment(state: Any, documents: Any, sizes: Any, runs: Any, ids: Any, 
         if status != DONE:
             return status
         p = _skip_blanks(state[POSITION])
-    if np.int64(word_at(p) & _LOW_5) != _DOCID:
+    first = 0
+    if np.int64(word_at(p) & _LOW_5) == _DOCID:
+        equals = _skip_blanks(p + 5)
+        if byte_at(equals) == EQUALS:
+            first = _skip_blanks(equals + 1)
+    place = state[DOCUMENT_PLACE]
+    if first == 0:
+        if place in (UNKNOWN, FIRST_WORD):
+            _parse_first_word(state, documents, sizes, p)
         return DONE
-    p = _skip_blanks(p + 5)
-    if byte_at(p) != EQUALS:
-        return DONE
-    first = p = _skip_blanks(p + 1)
+    if place != AFTER_DOCID:
+        state[DOCUMENT_PLACE] = AFTER_DOCID if place == UNKNOWN else BOTH
+    p = first
     ascii_only = True
     while not _is_blank(byte_at(p)) and byte_at(p) != NEWLINE and byte_at(p) != RETURN:
         ascii_only = ascii_only and byte_at(p) < 128
@@ -283,12 +319,7 @@ def _parse_comment(state: Any, documents: Any, sizes: Any, runs: Any, ids: Any, 
         return _fail(state, LONG_DOCUMENT_ID, first)
     if not ascii_only:
         _fix(state, fixes, FIX_DOCUMENT_ID, first, p)
-    used = state[DOCUMENT_BYTES]
-    for i in range(size):
-        documents[used + i] = byte_at(first + i)
-    documents[used + size] = NEWLINE
-    sizes[state[ROW]] = size
-    state[DOCUMENT_BYTES] = used + size + 1
+    _add_document(state, documents, sizes, first, size)
     state[N_DOCUMENT_IDS] += 1
     return DONE
 
@@ -338,6 +369,8 @@ def parse_lines(
                 status = _parse_comment(state, documents, sizes, runs, ids, fixes)
             elif status == DONE and state[QUERY_PLACE] == IN_COMMENT:
                 status = _fail(state, NO_QID, state[POSITION])
+            elif status == DONE and state[DOCUMENT_PLACE] == UNKNOWN:
+                state[DOCUMENT_PLACE] = AFTER_DOCID
             if status != DONE:
                 state[POSITION] = begin
                 state[N_FIXES] = n_fixes

@@ -7,6 +7,7 @@ import numpy as np
 from localrank._base.arrays import Floats, Integers
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
+from localrank._kernels.sums import order_free_sum
 from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
 from localrank.registry import declare
 
@@ -51,15 +52,18 @@ class ZScore(ScoreAggregator):
 @kernel(error_model="numpy")
 def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
     mean = np.zeros(lists.shape[1])
+    longest = 0
+    for query in range(len(offsets) - 1):
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    of_query = np.empty(longest)
     for place in range(len(lists)):
         scores = lists[place]
         for query in range(len(offsets) - 1):
             begin, end = offsets[query], offsets[query + 1]
             size = end - begin
-            total = 0.0
-            for row in range(begin, end):
-                total += scores[row]
-            centre = total / size
+            for i in range(size):
+                of_query[i] = scores[begin + i]
+            centre = order_free_sum(of_query, size) / size
             largest = noise = 0.0
             for row in range(begin, end):
                 largest = max(largest, abs(scores[row] - centre))
@@ -67,10 +71,9 @@ def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
             if not largest > noise:
                 continue
             # Relative to the largest, so that squares neither vanish nor overflow.
-            squares = 0.0
-            for row in range(begin, end):
-                squares += ((scores[row] - centre) / largest) ** 2
-            deviation = np.sqrt(squares / size)
+            for i in range(size):
+                of_query[i] = ((scores[begin + i] - centre) / largest) ** 2
+            deviation = np.sqrt(order_free_sum(of_query, size) / size)
             for row in range(begin, end):
                 mean[row] += (scores[row] - centre) / largest / deviation / len(lists)
     return mean

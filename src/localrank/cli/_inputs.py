@@ -252,6 +252,24 @@ def check_model(path: Path) -> None:
     check_output(path)
 
 
+def save_model(model: Any, path: Path) -> None:
+    """Save a trained model. One that cannot be saved there is kept in a temporary folder."""
+    import tempfile
+
+    try:
+        model.save(path)
+    except OSError as error:
+        try:
+            kept = Path(tempfile.mkdtemp(prefix="localrank-"), path.name)
+            model.save(kept)
+        except OSError:
+            raise error from None
+        raise ValueError(
+            f"{path}: {error.strerror or error}. The trained model is kept as {kept}: move it once "
+            f"there is room."
+        ) from None
+
+
 def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
     """Refuse training files as validation files, also files in a folder of partitions."""
     from localrank.data.partitions import is_partition

@@ -158,7 +158,11 @@ def _known_categories(text: str) -> dict[str, str] | int | str | None:
     if not text or not path.is_file():
         return None if not text else int(text) if text.isdigit() else text
     categories: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, content in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            line = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}:{number}: the line is not text in UTF-8.") from None
         if not line.strip():
             continue
         cells = (

@@ -31,7 +31,7 @@ def distil(
     import time
 
     from localrank.aggregation import ZScore
-    from localrank.cli._inputs import check_model, read_data
+    from localrank.cli._inputs import check_model, read_data, save_model
     from localrank.cli._tables import cost, say
     from localrank.persistence import load_ranker
     from localrank.rankers import distil
@@ -48,7 +48,7 @@ def distil(
         student=student_in_coordinates(n_trees, n_leaves, n_jobs=n_jobs, random_state=seed),
     )
     seconds = time.perf_counter() - start
-    student.save(output)
+    save_model(student, output)
     ours, theirs = (
         ZScore().aggregate(lists, m.predict(lists)[:, None]) for m in (student, teacher)
     )

@@ -75,6 +75,7 @@ def train(
         limit_of,
         parse_measures,
         read_data,
+        save_model,
     )
     from localrank.cli._tables import cost, print_json, print_table, say, shortened
     from localrank.measures import evaluate
@@ -116,7 +117,7 @@ def train(
     seconds = time.perf_counter() - start
     if continued is not None:
         ranker.set_params(warm_start=False)
-    (ranker if extractor is None else TextRanker.of(maker, ranker)).save(output)
+    save_model(ranker if extractor is None else TextRanker.of(maker, ranker), output)
 
     means = {
         part: {

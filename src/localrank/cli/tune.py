@@ -65,7 +65,7 @@ def tune(
     Example: localrank tune train.txt --grid n_leaves=7,15,31 -o model.localrank
     """
     from localrank import evaluation
-    from localrank.cli._inputs import check_held_out, check_model, limit_of, read_data
+    from localrank.cli._inputs import check_held_out, check_model, limit_of, read_data, save_model
     from localrank.cli._tables import say
     from localrank.measures import parse_measure
     from localrank.rankers._inputs import sampled_in_memory, sampled_validation
@@ -104,7 +104,7 @@ def tune(
         make, values, train, folds, chosen_by, valid=held_out, n_jobs=n_jobs, random_state=seed
     )
     if output is not None:
-        tuning.best_estimator.save(output)
+        save_model(tuning.best_estimator, output)
     _report(tuning, name, queries, output, as_json)
 
 

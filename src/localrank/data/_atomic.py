@@ -39,12 +39,13 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file.")
     if target.exists() and not target.is_file():
-        with target.open("wb") as device:  # a pipe or /dev/stdout has nothing to replace
+        # A pipe or /dev/stdout has nothing to replace.
+        with naming(path), target.open("wb") as device:
             yield device
         return
     descriptor, temporary = _open_temporary(target)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with naming(path), os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -54,6 +55,17 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Let errors of the system name the file, which those of a full disk do not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
         raise
 
 

@@ -119,7 +119,11 @@ def _declared(path: Path, n_columns: int) -> dict[int, tuple[str, str]]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
     declared: dict[int, tuple[str, str]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, content in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            line = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}:{number}: the line is not text in UTF-8.") from None
         if not line.strip():
             continue
         index, kind, name, *_ = (cell.strip() for cell in [*line.split("\t"), "", ""])

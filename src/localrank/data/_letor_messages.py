@@ -23,6 +23,24 @@ LONE_RETURN = (
 )
 
 
+# How the first lines of other files begin, and what these files are.
+_OTHER_KINDS = {
+    re.compile(rb"localrank model [0-9]"): "the file is a model that localrank saved, not data",
+    re.compile(rb"\s*<(!doctype )?html", re.IGNORECASE): "the file is a web page, not data",
+    re.compile(rb"\S+\s+Q0\s+\S+\s+[0-9]+\s+\S+\s+\S+\s*$"): (
+        "the file is a TREC run, which has scores and no features; `localrank evaluate` reads it"
+    ),
+    re.compile(rb"\S+\s+(0|Q0)\s+\S+\s+-?[0-9.]+\s*$"): (
+        "the file has TREC judgments and no features; `localrank evaluate` reads it"
+    ),
+}
+
+
+def other_kind(line: bytes) -> str | None:
+    """What a file is by a line that is not one of LETOR text. None: unknown."""
+    return next((kind for begin, kind in _OTHER_KINDS.items() if begin.match(line)), None)
+
+
 def shown_token(token: bytes) -> str:
     """A token as an error message shows it: in quotes, at most 40 characters."""
     text = token.decode("utf-8", "backslashreplace")

@@ -63,6 +63,7 @@ class LetorReader:
         self.paths = paths
         # Numbers of features by file: the place of the largest id in it.
         self.n_columns: dict[Path, int] = {}
+        self.two_places = False
         self.like = like
         if n_features is None and like is not None:
             n_features = like.n_features
@@ -89,6 +90,7 @@ class LetorReader:
         """Add the lines of a file."""
         self.state[parsing.LINE] = 1
         self.state[parsing.QUERY_PLACE] = parsing.AFTER_LABEL
+        self.state[parsing.DOCUMENT_PLACE] = parsing.UNKNOWN
         self.first_row = int(self.state[parsing.ROW])
         n_queries_before = len(self.query_numbers)
         for text, begin, stop in self._blocks(path):
@@ -103,7 +105,8 @@ class LetorReader:
         warn_of_unused(path)
 
     def _end_file(self, path: Path) -> None:
-        """Note how many features the file has."""
+        """Note how many features the file has, and whether it has document ids in two places."""
+        self.two_places |= bool(self.state[parsing.DOCUMENT_PLACE] == parsing.BOTH)
         self.n_columns[path] = int(self.state[parsing.LARGEST_FEATURE])
         self.state[parsing.LARGEST_FEATURE] = 0
 
@@ -331,8 +334,13 @@ class LetorReader:
         token = (after.split(maxsplit=1) or [b""])[0] if after[:1].strip() else b""
         if status != parsing.LONG_DOCUMENT_ID:
             token = token.partition(b"#")[0]
+        kind = None
+        if status in (parsing.BAD_LABEL, parsing.NO_QID):
+            kind = letor_messages.other_kind(rest)
         if b"\0" in rest:
             message = letor_messages.NUL
+        elif kind is not None:
+            message = kind
         elif b"\r" in rest.rstrip(b"\r")[: len(before) + 1]:
             message = letor_messages.LONE_RETURN
         else:
@@ -351,9 +359,9 @@ class LetorReader:
         n_rows, n_columns = int(self.state[parsing.ROW]), max(self.n_columns.values())
         if n_columns == 0 and self.n_features is None:
             raise ValueError(f"{self.paths[0]}: no line has a feature, like '1:0.5'.")
-        n_ids = int(self.state[parsing.N_DOCUMENT_IDS])
+        n_ids, n_words = self.state[[parsing.N_DOCUMENT_IDS, parsing.N_FIRST_WORDS]].tolist()
         documents = None
-        if n_ids == n_rows:
+        if n_ids + n_words == n_rows and not self.two_places:
             documents = _strings(np.concatenate(self.id_texts), self.id_sizes.finish(n_rows, 1))
             self.id_texts.clear()
         elif n_ids:
@@ -371,6 +379,8 @@ class LetorReader:
         if order is not None:
             features, labels = features[order], labels[order]
             documents = None if documents is None else documents[order]
+        if n_words and documents is not None and _repeated_in_query(documents, offsets):
+            documents = None  # words about documents, not names of them
         dataset = RankingDataset._checked(
             features=features,
             relevance=labels,
@@ -383,6 +393,13 @@ class LetorReader:
         )
         warn_of_suspects(dataset, "letor", f"{self.paths[0]}: ")
         return dataset
+
+
+def _repeated_in_query(documents: Array, offsets: Integers) -> bool:
+    """Whether a query has two documents of the same id."""
+    _, numbers = np.unique(documents, return_inverse=True)
+    queries = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return len(np.unique(queries * len(documents) + numbers)) < len(documents)
 
 
 def _memory() -> float:

@@ -75,6 +75,8 @@ class LetorBatches(LetorReader):
         """The lines of a file."""
         self.state[parsing.LINE] = 1
         self.state[parsing.QUERY_PLACE] = parsing.AFTER_LABEL
+        # Whether first words of comments are ids shows at the end: none twice in a query.
+        self.state[parsing.DOCUMENT_PLACE] = parsing.AFTER_DOCID
         self.first_row, n_rows = 0, 0
         sizes: Integers | None = None
         for text, begin, stop in self._blocks(path):

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.progress import progress
+from localrank.data._atomic import naming
 from localrank.data._row_batches import Batch, written_as_integers
 from localrank.data.formats import LetorText, TableFiles
 from localrank.data.partition_files import conversion_facts
@@ -271,6 +272,7 @@ class Buckets:
             }
             record = pyarrow.record_batch(table)
             with (
+                naming(self.path(bucket)),
                 self.path(bucket).open("ab") as file,
                 pyarrow.ipc.new_stream(file, record.schema) as writer,
             ):
@@ -419,7 +421,7 @@ def _write_part(path: Path, columns: dict[str, Any], facts: dict[str, Any]) -> N
     from pyarrow import parquet
 
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
-    with path.open("wb") as file:
+    with naming(path), path.open("wb") as file:
         # Features have few equal values. A dictionary of them would take most of the time.
         parquet.write_table(
             table,

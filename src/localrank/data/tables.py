@@ -345,6 +345,8 @@ def read_file(
         if is_text(path, described):
             types = dict.fromkeys(text_columns, pyarrow.string())
             return named(csv.read_csv(path, **csv_options(path, types, described)))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}:1: the names of the columns are not text in UTF-8.") from None
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     raise ValueError(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Floats, Integers
+from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import check_writes, text_ids
 from localrank.data._compression import damage_named, open_binary
@@ -101,7 +102,7 @@ def read_qrels(path: str | PathLike[str]) -> Qrels:
     array([2.])
     """
     columns, lines = _read_columns(path, 4, "query 0 document relevance")
-    relevance = _numbers(path, columns[3], lines, "relevance")
+    relevance = _numbers(path, columns[3], lines, "relevance", MAX_MAGNITUDE)
     queries, documents = _ids(path, columns[0], lines), _ids(path, columns[2], lines)
     if set(documents) == {"0"} and not relevance.any():
         raise AdvisedError(
@@ -349,7 +350,13 @@ def _ids(path: str | PathLike[str], column: list[bytes], lines: list[int]) -> li
     return names
 
 
-def _numbers(path: str | PathLike[str], column: list[bytes], lines: list[int], name: str) -> Floats:
+def _numbers(
+    path: str | PathLike[str],
+    column: list[bytes],
+    lines: list[int],
+    name: str,
+    most: float | None = None,
+) -> Floats:
     values = np.empty(len(column))
     for row, token in enumerate(column):
         try:
@@ -357,10 +364,12 @@ def _numbers(path: str | PathLike[str], column: list[bytes], lines: list[int], n
             values[row] = np.nan if b"_" in token else float(token)
         except ValueError:
             values[row] = np.nan
-        if not np.isfinite(values[row]):
+        if not np.isfinite(values[row]) or (most is not None and abs(values[row]) > most):
             shown = token.decode("utf-8", "backslashreplace")
+            bound = "" if most is None else f" between -{most:g} and {most:g}"
             raise ValueError(
-                f"{path}:{lines[row]}: the {name} must be a finite number. Got {shown!r} instead."
+                f"{path}:{lines[row]}: the {name} must be a finite number{bound}. Got {shown!r} "
+                f"instead."
             )
     return values
 

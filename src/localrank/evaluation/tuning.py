@@ -19,6 +19,7 @@ from localrank._base.parallel import cpu_seconds, in_parallel, one_thread
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
+from localrank.data._shared_queries import warn_of_training_queries
 from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -223,6 +224,7 @@ def tune(
         scored, parts = dataset, _parts(dataset, folds, random_state)
     else:
         scored = held_out_queries(valid)
+        warn_of_training_queries(dataset, scored, stacklevel=2)
         parts = [np.arange(scored.n_queries)]
 
     cross, kind_of_ranker = valid is None, type(models[0]).__name__

@@ -66,6 +66,14 @@ class ExportedModel:
         """Words for a README: " by localrank VERSION", or nothing if that is not known."""
         return f" by localrank {self.facts['localrank']}" if "localrank" in self.facts else ""
 
+    @property
+    def set_name(self) -> str:
+        """Name in the engine of the set of features that the files upload.
+
+        It is not the name of the model, which a set that logs the features may have.
+        """
+        return f"{self.name}_fields"
+
     def renamed(self, fields: Sequence[str]) -> str:
         """A section for a README: the fields that have other names than their features.
 
@@ -110,6 +118,7 @@ class Target(ABC):
                 f"Use {_targets_with_sets()}, or train with categories='one-hot' "
                 f"(--set categories=one-hot), which makes a feature of 0 and 1 of each category.",
             )
+        _check_names(model.feature_names)
         return self._files(model)
 
     @abstractmethod
@@ -127,6 +136,16 @@ class Target(ABC):
     def _refusal(self, model: ExportedModel) -> NotExportable:
         """The error for a model with a step that the engine does not compute."""
         return _refusal_of(model, self.holder)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse names that no engine takes. Targets escape or replace what only they do not take."""
+    for number, name in enumerate(names, start=1):
+        if not name.strip() or any(char == "\0" or "\ud800" <= char <= "\udfff" for char in name):
+            raise ValueError(
+                f"The name of a feature must be a text of whole characters, without NUL, for "
+                f"every engine. That of feature {number} is {name!r}. Train with another name."
+            )
 
 
 class GroupTarget(Target):

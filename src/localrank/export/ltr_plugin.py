@@ -65,7 +65,10 @@ class LearningToRankPlugin(Target):
             "featureset.json": json.dumps({"featureset": {"features": features}}, indent=1),
             "model.json": json.dumps({"model": body}),
             "README.md": readme.format(
-                name=model.name, engine=self.engine, missing_since=self.missing_since
+                name=model.name,
+                set=model.set_name,
+                engine=self.engine,
+                missing_since=self.missing_since,
             ),
         }
 
@@ -173,13 +176,23 @@ def _linear_scores(
 
 _README = """# {name} for {engine}'s learning-to-rank plugin
 
-Index each feature as a field of type `float` with the feature's name. Then:
+**If you log features with a set of your own**, upload the model alone, to that set. It must have
+the features of the model, with the same names. Nothing else in the engine changes:
+
+```sh
+curl -X POST "$HOST/_ltr/_featureset/YOUR_SET/_createmodel" -H 'Content-Type: application/json' \\
+     -d @model.json
+```
+
+**If you have no set**, index each feature as a field of type `float` with the feature's name, and
+upload a set that reads these fields. Its name must be new: the upload replaces a set of the same
+name, and searches that log with it would log other values.
 
 ```sh
 curl -X PUT  "$HOST/_ltr"   # only once: creates the store of features and models
-curl -X POST "$HOST/_ltr/_featureset/{name}" -H 'Content-Type: application/json' \\
+curl -X POST "$HOST/_ltr/_featureset/{set}" -H 'Content-Type: application/json' \\
      -d @featureset.json
-curl -X POST "$HOST/_ltr/_featureset/{name}/_createmodel" -H 'Content-Type: application/json' \\
+curl -X POST "$HOST/_ltr/_featureset/{set}/_createmodel" -H 'Content-Type: application/json' \\
      -d @model.json
 ```
 
@@ -199,10 +212,10 @@ Search, and let the model rank the best 100 documents:
 }}
 ```
 
-**Features that are queries**: replace the `template` of a feature in featureset.json with your
-query, such as `{{"match": {{"title": "{{{{keywords}}}}"}}}}`, name `keywords` in its `params`, and
-give the value in `params` of the search. Keep the names and their order. The values must be
-computed as in training: log them with the same feature set.
+**Features that are queries**, without a set of your own: replace the `template` of a feature in
+featureset.json with your query, such as `{{"match": {{"title": "{{{{keywords}}}}"}}}}`, name
+`keywords` in its `params`, and give the value in `params` of the search. Keep the names and their
+order. The values must be computed as in training: log them with the same feature set.
 
 **Negative values**: Lucene refuses queries with negative scores, and therefore negative feature
 values. Add a constant to such a feature before training and in the index.

@@ -33,6 +33,8 @@ from localrank.trees.nested import Leaf, Split, nested
 MAX_TREES, MAX_CHARACTERS = 800, 1_000_000
 # PostgreSQL allows this many columns in a table, SQLite 2,000.
 MAX_COLUMNS = 1600
+# PostgreSQL cuts longer names.
+MAX_NAME_BYTES = 63
 # The file that creates the table of documents.
 TABLE = "documents.sql"
 # SQLite reads numbers exactly from 1 / _LARGEST to _LARGEST.
@@ -127,15 +129,17 @@ def _check_names(names: Sequence[str]) -> None:
             f"databases limit the columns of a table, PostgreSQL to {MAX_COLUMNS:,}",
             "Train with fewer features, or export to onnx.",
         )
-    first: dict[str, str] = {}
+    first: dict[bytes, str] = {}
     for name in names:
-        if name.lower() in first:
+        column = name.lower().encode()[:MAX_NAME_BYTES]
+        if column in first:
             raise NotExportable(
-                f"A model with the features {first[name.lower()]!r} and {name!r}",
+                f"A model with the features {first[column]!r} and {name!r}",
                 "databases treat these as the same column",
-                "Train with feature names that differ in more than upper and lower case.",
+                f"Train with feature names that differ in their first {MAX_NAME_BYTES} bytes, and "
+                "in more than upper and lower case.",
             )
-        first[name.lower()] = name
+        first[column] = name
 
 
 def _quoted(name: str) -> str:

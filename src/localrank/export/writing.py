@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from localrank.rankers import Ranker
 
 # A name for a model that every engine takes.
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{,63}")
 
 
 def targets() -> dict[str, type[Target]]:
@@ -52,12 +52,12 @@ def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
     ranker : Ranker
         A fitted ranker.
     name : str, default="localrank"
-        Name of the model in the engine: letters, digits and underscores, a letter first.
+        Name of the model in the engine: at most 64 letters, digits and underscores, a letter first.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
-            f"The name of an exported model must be letters, digits and underscores, with a "
-            f"letter first. Got {name!r} instead."
+            f"The name of an exported model must be at most 64 letters, digits and underscores, "
+            f"with a letter first. Got {name!r} instead."
         )
     formula = simplified(ranker.formula())
     facts: dict[str, Any] = {

@@ -253,6 +253,8 @@ def _read(
     path: str | PathLike[str], public_key: bytes | None = None
 ) -> tuple[dict[str, Any], bytes, memoryview]:
     """The manifest, the state and the arrays of a file, after its digest was checked."""
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder. Give the file of a model.")
     # A pipe that nobody writes to must not hold up its reader.
     with open(path, "rb", opener=_open_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -34,6 +34,7 @@ from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data._frames import library_of
 from localrank.data._no_features import warn_of_suspects
+from localrank.data._shared_queries import warn_of_training_queries
 from localrank.data.sampling import SampleWarning
 from localrank.rankers._categories import as_seen, categories_rule, learned_from
 from localrank.rankers._inputs import (
@@ -114,6 +115,7 @@ def admitted(
         held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
+        warn_of_training_queries(dataset, held_out, stacklevel=3)
     return dataset, weights, held_out, categories
 
 

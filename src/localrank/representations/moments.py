@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
+from localrank._kernels.sums import order_free_means
 from localrank.data import RankingDataset
 from localrank.registry import declare
 from localrank.representations.base import Points
@@ -87,15 +88,15 @@ def centred(dataset: RankingDataset) -> tuple[Floats, Floats]:
     equal, the differences are exactly 0.
     """
     features = dataset.features.astype(np.float64, copy=False)
-    first = features[dataset.offsets[:-1]]
-    rest = features - np.repeat(first, dataset.query_sizes, axis=0)
+    least = np.minimum.reduceat(features, dataset.offsets[:-1])
+    rest = features - np.repeat(least, dataset.query_sizes, axis=0)
     shift = query_means(rest, dataset.offsets)
     rest -= np.repeat(shift, dataset.query_sizes, axis=0)
-    return first + shift, rest
+    return least + shift, rest
 
 
 def query_means(values: Array, offsets: Integers, weights: Floats | None = None) -> Floats:
-    """The weighted mean of each query's rows; 0 if all weights are 0.
+    """The weighted mean of each query's rows, the same in any order; 0 if all weights are 0.
 
     Parameters
     ----------
@@ -111,14 +112,4 @@ def query_means(values: Array, offsets: Integers, weights: Floats | None = None)
     array([[1.5],
            [0. ]])
     """
-    given = np.ones(len(values)) if weights is None else weights
-    # A sparse product is several times faster than reduceat along this axis.
-    # Imported here: loading a model does not need it.
-    from scipy import sparse
-
-    rows = sparse.csr_array(
-        (given, np.arange(len(values)), offsets), shape=(len(offsets) - 1, len(values))
-    )
-    totals = np.add.reduceat(given, offsets[:-1])
-    means: Floats = (rows @ values) / np.where(totals > 0, totals, 1.0)[:, None]
-    return means
+    return order_free_means(values, offsets, np.ones(len(values)) if weights is None else weights)

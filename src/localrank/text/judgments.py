@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data import Qrels, read_qrels
 from localrank.data._checks import is_missing, text_ids
 from localrank.data._errors import AdvisedError
@@ -187,6 +187,9 @@ def _number(grade: Any, where: str) -> float:
         value = float(grade)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not isfinite(value):
-        raise ValueError(f"{where}: the grade must be a finite number. Got {grade!r} instead.")
+    if not abs(value) <= MAX_MAGNITUDE:
+        raise ValueError(
+            f"{where}: the grade must be a finite number, up to {MAX_MAGNITUDE:g}. Got {grade!r} "
+            f"instead."
+        )
     return value

@@ -144,7 +144,7 @@ def test_faults_of_grades_are_named_with_their_line(file, text, fault):
     ("row", "fault"),
     [
         ("a,1,-1,5", r"the number of clicks must not be negative. Got -1"),
-        ("a,1,1,x", r"the number of impressions must be a finite number. Got 'x'"),
+        ("a,1,1,x", r"the number of impressions must be a finite number, up to 1e.100. Got 'x'"),
         ("a,1,3,0", r"3 clicks need impressions. Got 0 impressions"),
     ],
 )

@@ -228,7 +228,7 @@ def test_fields_store_and_model_agree_on_names():
     assert [entry["name"] for entry in model["features"]] == fields
     assert all(field.isidentifier() for field in fields)
     assert len({*fields, "id", "score"}) == 7
-    assert all(feature["store"] == model["store"] == "model" for feature in store)
+    assert all(feature["store"] == model["store"] == "model_fields" for feature in store)
     assert f"`{fields[0]}`: bm25 of title" in files["README.md"]
 
 

@@ -138,6 +138,7 @@ def long_list(rng):
     return RankingDataset.from_arrays(features, labels, ["short"] * 10 + ["long"] * 10_001)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_list_longer_than_lightgbm_takes_is_learned_from(kind, long_list):
     model = kind(20).fit(long_list, valid=long_list)

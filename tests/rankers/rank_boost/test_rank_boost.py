@@ -177,6 +177,7 @@ def test_constant_features_are_never_used(queries):
     assert_array_equal(ranker.thresholds_, alone.thresholds_)
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_constant_features_alone_leave_nothing_to_learn_with():
     dataset = RankingDataset.from_arrays(np.ones((4, 2)), [0, 1, 0, 1], [1, 1, 2, 2])
     with pytest.warns(UserWarning, match="all documents get score 0"):

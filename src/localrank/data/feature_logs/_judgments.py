@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._compression import damage_named, open_binary
 from localrank.data.feature_logs._responses import json_lines
 from localrank.data.feature_logs._values import as_id, shortened
@@ -36,6 +37,8 @@ class Judgments:
 
     source: str
     grades: dict[str, dict[str, float]]
+    # Columns of a file of clicks that are not used.
+    unused: tuple[str, ...] = ()
 
     @property
     def n_documents(self) -> int:
@@ -102,7 +105,8 @@ def read_clicks(path: str | PathLike[str], rates: Sequence[float] | None) -> Jud
         raise ValueError(f"{path}: a file of clicks must end in {', '.join(_TABLES)}.")
     columns = ["query", "document", "clicks", *(["impressions"] if rates is not None else [])]
     counts: dict[str, dict[str, list[float]]] = {}
-    for place, (query, document, *given) in _rows(Path(path), columns):
+    unused: dict[str, None] = {}
+    for place, (query, document, *given) in _rows(Path(path), columns, unused):
         pair = [_count(place, *cell) for cell in zip(given, columns[2:], strict=True)]
         if rates is not None and pair[0] and not pair[1]:
             raise ValueError(f"{place}: {pair[0]:g} clicks need impressions. Got 0 impressions.")
@@ -122,7 +126,7 @@ def read_clicks(path: str | PathLike[str], rates: Sequence[float] | None) -> Jud
             }
             for query, documents in counts.items()
         }
-    return Judgments(str(path), grades)
+    return Judgments(str(path), grades, tuple(unused))
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -142,9 +146,15 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"{path}:{reader.line_num}: {error}.") from None
 
 
-def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
-    """The place and the cells of each row, for some columns. The first two columns are ids."""
-    rows = _json_cells(path, columns) if _suffix(path) in _JSON else _csv_cells(path, columns)
+def _rows(
+    path: Path, columns: Sequence[str], unused: dict[str, None] | None = None
+) -> Iterator[tuple[str, list[Any]]]:
+    """The place and the cells of each row, for some columns. The first two columns are ids.
+
+    The names of other columns are added to `unused`.
+    """
+    cells = _json_cells if _suffix(path) in _JSON else _csv_cells
+    rows = cells(path, columns, {} if unused is None else unused)
     empty = True
     for place, (query, document, *others) in rows:
         empty = False
@@ -156,15 +166,18 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]
         raise ValueError(f"{path} has no rows of {', '.join(columns)}.")
 
 
-def _json_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+def _json_cells(
+    path: Path, columns: Sequence[str], unused: dict[str, None]
+) -> Iterator[tuple[str, list[Any]]]:
     for line, record in json_lines(path):
-        yield (
-            f"{path}:{line}",
-            [record[_named(path, line, list(record), column)] for column in columns],
-        )
+        names = [_named(path, line, list(record), column) for column in columns]
+        unused.update(dict.fromkeys(name for name in record if name not in names))
+        yield f"{path}:{line}", [record[name] for name in names]
 
 
-def _csv_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+def _csv_cells(
+    path: Path, columns: Sequence[str], unused: dict[str, None]
+) -> Iterator[tuple[str, list[Any]]]:
     places: list[int] | None = None
     header: list[str] = []
     for line, cells in _csv_rows(path):
@@ -172,7 +185,9 @@ def _csv_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[A
             continue
         if places is None:
             header = [cell.strip() for cell in cells]
-            places = [header.index(_named(path, line, header, column)) for column in columns]
+            names = [_named(path, line, header, column) for column in columns]
+            places = [header.index(name) for name in names]
+            unused.update(dict.fromkeys(name for name in header if name not in names))
             continue
         if len(cells) != len(header):
             raise ValueError(
@@ -199,9 +214,10 @@ def _number(place: str, value: Any, what: str) -> float:
         number = math.nan if wrong else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if not math.isfinite(number):
+    if not abs(number) <= MAX_MAGNITUDE:
         raise ValueError(
-            f"{place}: the {what} must be a finite number. Got {shortened(value)} instead."
+            f"{place}: the {what} must be a finite number, up to {MAX_MAGNITUDE:g}. Got "
+            f"{shortened(value)} instead."
         )
     return number
 

@@ -13,6 +13,9 @@ from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
 from localrank.data.feature_logs._judgments import Judgments
 
+# Names of columns by which clicks could be corrected for what people did not see.
+_POSITIONS = ("position", "rank", "pos")
+
 
 @dataclass(frozen=True)
 class LogReport:
@@ -28,16 +31,23 @@ class LogReport:
         Number of queries without any grade.
     n_not_logged : int
         Number of grades of documents that are not in the log.
+    unused_click_columns : tuple of str
+        Columns of the file of clicks that are not used.
     """
 
     unused_features: list[str]
     n_unjudged: int = 0
     n_queries_left_out: int = 0
     n_not_logged: int = 0
+    unused_click_columns: tuple[str, ...] = ()
 
     def lines(self, drop: bool) -> list[str]:
         """What was left out, for people. `drop`: so were documents without a grade."""
         unused = ", ".join(self.unused_features[:5]) + ", ..." * (len(self.unused_features) > 5)
+        clicks = ", ".join(self.unused_click_columns[:5])
+        clicks += ", ..." * (len(self.unused_click_columns) > 5)
+        if set(self.unused_click_columns) & set(_POSITIONS):
+            clicks += ". Clicks are counted as they are, not corrected for positions"
         fate = "they are left out" if drop else "they get label 0"
         told = {
             f"Features of the log that are not used: {unused}": self.unused_features,
@@ -48,6 +58,7 @@ class LogReport:
             f"{self.n_not_logged:,} grades are not used: their documents are not in the log": (
                 self.n_not_logged
             ),
+            f"Columns of the clicks that are not used: {clicks}": self.unused_click_columns,
         }
         return [line for line, happened in told.items() if happened]
 
@@ -79,10 +90,13 @@ def labelled(
         int((dataset.query_sizes - counts)[kept].sum()),
         int(np.sum(~kept)),
         judgments.n_documents - int(judged.sum()),
+        judgments.unused,
     )
-    whole = dataset.replaced(
-        relevance=checked_relevance(np.where(judged, labels, 0.0), dataset.n_documents)
-    )
+    try:
+        relevance = checked_relevance(np.where(judged, labels, 0.0), dataset.n_documents)
+    except ValueError as error:
+        raise ValueError(f"{judgments.source}: {error}") from None
+    whole = dataset.replaced(relevance=relevance)
     if kept.all() and (not drop or judged.all()):
         return whole, report
     in_kept: Array = kept[dataset.query_index]

@@ -72,7 +72,7 @@ class Solr(Target):
                 content, store = _net(net, fields)
             case _:
                 content, store = _trees(trees_of(model, self.holder), fields)
-        in_store = {"store": model.name}
+        in_store = {"store": model.set_name}
         return {
             "features.json": _text([in_store | feature for feature in store]),
             "model.json": _text({"name": model.name} | in_store | content),
@@ -296,15 +296,18 @@ curl -X PUT -H 'Content-type: application/json' $solr/schema/model-store \\
 ```
 
 Remove fields from `schema.json` that the schema already has. To replace a model, delete
-`$solr/schema/model-store/{name}` first, then `$solr/schema/feature-store/{name}`, and reload the
+`$solr/schema/model-store/{name}` first, then `$solr/schema/feature-store/{store}`, and reload the
 collection.
+
+The model has a feature store of its own, `{store}`. A store that you log features with stays as it
+is: do not delete it, and do not give this one its name.
 
 ## Rank
 
 ```sh
 curl $solr/query --data-urlencode 'q=…' \\
      --data-urlencode 'rq={{!ltr model={name} reRankDocs=100}}' \\
-     --data-urlencode 'fl=id,score,[features store={name}]'
+     --data-urlencode 'fl=id,score,[features store={store}]'
 ```
 
 The model ranks the best `reRankDocs` documents of the query. The documents after them keep their
@@ -327,6 +330,7 @@ def readme(model: ExportedModel, fields: Sequence[str]) -> str:
     """How to upload the files and rank with them."""
     text = _TEXT.format(
         name=model.name,
+        store=model.set_name,
         ranker=model.facts.get("ranker", "model"),
         version=model.facts.get("localrank", ""),
     )
