@@ -22,6 +22,7 @@ from localrank.data import (
     read_table,
     write_letor,
 )
+from localrank.data._errors import AdvisedError
 from localrank.data._no_features import suspects
 from localrank.rankers import BestFeature
 
@@ -50,7 +51,7 @@ def messages(read, *arguments, **named):
 def test_the_index_that_pandas_writes_is_refused(frame, tmp_path):
     path = tmp_path / "t.csv"
     frame.to_csv(path)
-    with pytest.raises(ValueError, match=re.escape(f"{path}: a column has no name")) as caught:
+    with pytest.raises(AdvisedError, match=re.escape(f"{path}: a column has no name")) as caught:
         read(path)
     assert "ignore=['Unnamed: 0']" in str(caught.value)
     assert "--ignore 'Unnamed: 0'" in caught.value.on_command_line
