@@ -35,7 +35,7 @@ SHORTLY = 0.3
 COMMANDS = {
     "train": (
         *("train", "data.txt", "--method", "local-rank", "--n-jobs", "1", "-o", "model.localrank"),
-        *("--set", "n_clusters=6", "--set", "ranker=lambdamart", "--set", "ranker__n_trees=300"),
+        *("--set", "n_clusters=6", "--set", "ranker=lambdamart", "--set", "ranker__n_trees=100"),
         *("--keep", "models"),
     ),
     "compare": (
