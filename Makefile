@@ -73,6 +73,7 @@ bounds: setup
 
 fuzz: setup
 	@$(BIN)/python tests/fuzz_letor.py --count 30000
+	@$(BIN)/python tests/fuzz_tables.py --count 10000
 
 # The commands are in tests/campaign.py, which also writes down how they ended.
 campaign-%: setup .venv/.kernels

@@ -24,9 +24,25 @@ CAMPAIGNS = {
         "made-up and damaged LETOR files, against a slow parser",
         "tests/fuzz_letor.py --count 1000000",
     ),
+    "tables": (
+        "made-up CSV, Parquet and Arrow tables, against a slow parser and polars",
+        "tests/fuzz_tables.py --count 600000",
+    ),
     "models": (
         "damaged and crafted model files: refused, or they rank",
         "tests/fuzz_models.py --count 70000",
+    ),
+    "texts": (
+        "damaged and crafted extractors, text models and index folders",
+        "tests/fuzz_texts.py --count 30000",
+    ),
+    "requests": (
+        "requests that reach the ranking endpoints of the service, half of them Arrow",
+        "benchmarks/fuzz_service.py --count 20000",
+    ),
+    "load": (
+        "ten minutes of mixed load at half of saturation, bad requests among it",
+        "benchmarks/serving.py --minutes 10",
     ),
     "users": (
         "two users: what one plants where the other keeps kernels is not executed",
@@ -48,16 +64,27 @@ def main() -> int:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
-            lines.append(line.strip())
+            if line.strip():
+                lines.append(line.strip())
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     results[name] = {
-        "result": next((line for line in reversed(lines) if line), "nothing was printed"),
+        "result": closing(lines),
         "date": datetime.date.today().isoformat(),
         "commit": commit(),
     }
     RESULTS.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), results), encoding="utf-8")
     return process.returncode
+
+
+def closing(lines: list[str]) -> str:
+    """The last line; for a table of one row, each of its values with its heading."""
+    if not lines:
+        return "nothing was printed"
+    if not lines[-1].startswith("|"):
+        return lines[-1]
+    headings, _, values = (line.strip("| ").split(" | ") for line in lines[-3:])
+    return "; ".join(f"{heading}: {value}" for heading, value in zip(headings, values, strict=True))
 
 
 def commit() -> str:

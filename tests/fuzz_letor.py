@@ -94,7 +94,9 @@ def make(number, seed):
     block = choose.choice([16, 64, 1000, 1 << 20])
     dtype = choose.choice([np.float64] * 3 + [np.float32])
     # Mostly as many as the file has: the number of features, and whether it is that of a model.
-    told = choose.choice([None, None, width, width, width + 2, max(1, width - 1)])
+    told = choose.choice(
+        [None, None, width, width, min(width + 2, max_features), max(1, width - 1)]
+    )
     return bytes(data), block, max_features, dtype, style["first"], told, choose.random() < 0.5
 
 

@@ -57,7 +57,8 @@ def test_one_prediction_is_one_check(ranker, queries, calls):
 
 
 def test_arrays_are_converted_once(queries, calls):
-    ranker = best(10, min_leaf_documents=5).fit(queries)
+    bare = queries.with_features(queries.features)
+    ranker = best(10, min_leaf_documents=5).fit(bare)
     calls.clear()
     ranker.predict(queries.features, qid=queries.query_index)
     assert calls == {"checked_same": 1, "in_input_order": 1, "checked_features": 1}

@@ -19,6 +19,11 @@ def test_every_campaign_has_a_script_and_the_page_shows_its_result():
     assert campaign.page(text, results) == text
 
 
+def test_the_closing_row_of_a_table_is_told_with_its_headings():
+    lines = ["first", "| minutes | p99, ms |", "|---|---|", "| 10.0 | 7 |"]
+    assert campaign.closing(lines) == "minutes: 10.0; p99, ms: 7"
+
+
 def test_a_campaign_ends_as_its_command_does_and_is_written_down(tmp_path, monkeypatch, capsys):
     (tmp_path / "page.md").write_text(f"before\n{campaign.BEGIN}{campaign.END}after\n")
     (tmp_path / "results.json").write_text("{}")
@@ -45,6 +50,17 @@ def test_made_up_letor_files_are_read_as_a_slow_parser_reads_them():
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.startswith("2,000 files in ")
     assert ", 0 findings" in result.stdout
+
+
+@pytest.mark.slow
+def test_made_up_tables_are_read_as_by_slow_rules():
+    script = Path(__file__).with_name("fuzz_tables.py")
+    result = subprocess.run(
+        [sys.executable, script, "--count", "1200"], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.startswith("1,200 files in ")
+    assert result.stdout.rstrip().endswith(", 0 findings")
 
 
 @pytest.mark.slow

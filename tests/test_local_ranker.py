@@ -249,7 +249,7 @@ def test_a_clairvoyant_model_needs_labels_and_is_not_saved(typed, tmp_path):
     train, test, _ = typed
     local = LocalRanker(Mean(), KMeans(2, random_state=0), RankSVM(), Clairvoyant()).fit(train)
     with pytest.raises(ValueError, match="Clairvoyant chooses by labels. The dataset has none"):
-        local.predict(test.features, qid=test.query_index)
+        local.predict(test.replaced(relevance=None))
     with pytest.raises(ValueError, match="cannot be saved: it chooses by labels"):
         local.save(tmp_path / "model.localrank")
     assert not list(tmp_path.iterdir())
@@ -262,7 +262,7 @@ def test_a_representation_by_labels_needs_another_one_for_new_queries(typed):
         LocalRanker(RelevantMean(), grouping, RankSVM(), NearestCentroid()).fit(train)
     selector = NearestCentroid(representation=TopDocuments(5))
     local = LocalRanker(RelevantMean(), grouping, RankSVM(), selector).fit(train)
-    assert np.isfinite(local.predict(test.features, qid=test.query_index)).all()
+    assert np.isfinite(local.predict(test.replaced(relevance=None))).all()
 
 
 def test_distances_alone_give_no_centroids(typed):
@@ -340,7 +340,12 @@ def test_documents_without_ids_have_one_number_in_lists_and_explanations(typed):
     # The rows of every query lie apart in the input.
     order = np.random.default_rng(0).permutation(test.n_documents)
     queries = test.query_ids[test.query_index]
-    mixed = RankingDataset.from_arrays(test.features[order], test.labels[order], queries[order])
+    mixed = RankingDataset.from_arrays(
+        test.features[order],
+        test.labels[order],
+        queries[order],
+        feature_names=test.feature_names,
+    )
     local = by_means(RankSVM()).fit(train)
     query = test.query_ids[4]
     explanation = local.explain(mixed, query)

@@ -102,7 +102,7 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
 def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
         ranker, texts = load_ranker_and_texts(path)
-        for dataset in made_up_lists(ranker.n_features_in_):
+        for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
             # A model may refuse documents that are far from its training data.
             with suppress(ValueError):
                 ranker.predict(named_for(ranker, dataset))
@@ -121,7 +121,7 @@ def rank_by_made_up_words(texts: TextRanker) -> None:
     texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})
 
 
-def made_up_lists(n_features: int) -> Iterator[RankingDataset]:
+def made_up_lists(n_features: int, names: Sequence[str] | None = None) -> Iterator[RankingDataset]:
     """Lists that need different kernels: one document, many, several lists, missing values.
 
     Examples
@@ -135,7 +135,8 @@ def made_up_lists(n_features: int) -> Iterator[RankingDataset]:
         rows = np.random.default_rng(0).random((sum(sizes), n_features)).astype(dtype)
         if step:
             rows[::step, 0] = np.nan
-        yield RankingDataset.from_arrays(rows, qid=np.repeat(np.arange(len(sizes)), sizes))
+        queries = np.repeat(np.arange(len(sizes)), sizes)
+        yield RankingDataset.from_arrays(rows, qid=queries, feature_names=names)
 
 
 def _datasets() -> Iterator[RankingDataset]:

@@ -264,7 +264,7 @@ def test_a_csv_column_may_begin_with_whole_numbers(tmp_path):
     n = 200_000
     lines = ["qid,label,f,g"] + [f"{i // 10},0,{i},\n"[:-1] for i in range(n)]
     (tmp_path / "a.csv").write_text("\n".join([*lines, "1,0,0.5,0.25"]) + "\n")
-    convert(tmp_path / "a.csv", tmp_path / "out")
+    convert(tmp_path / "a.csv", tmp_path / "out", features=["f", "g"])
     opened = open_partitions(tmp_path / "out")
     assert opened.n_documents == n + 1
     assert np.nansum(opened.features[:, 1]) == 0.25

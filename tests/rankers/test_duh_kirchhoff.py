@@ -16,6 +16,7 @@ KERNELS = ["linear", "poly", "rbf"]
 def split():
     """Training queries, and a few others to rank."""
     dataset, _ = make_queries(40, n_documents=(8, 20), n_features=8, n_types=2, random_state=1)
+    dataset = dataset.replaced(feature_names=None)
     return dataset.select(range(30)), dataset.select(range(30, 40))
 
 

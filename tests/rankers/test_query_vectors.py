@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 import localrank
 from localrank import LocalRanker
-from localrank.data import RankingDataset
+from localrank.data import ColumnWarning, RankingDataset
 from localrank.grouping import Agglomerative
 from localrank.rankers._query_vectors import QueryVectorRanker
 from localrank.representations import Mean
@@ -76,7 +76,8 @@ def test_columns_of_the_query_pair_with_the_others_in_order(points, wide):
 
 def test_names_of_training_data_work_for_data_without_names(points, wide):
     ranker = Nearest(["query x", "query y"]).fit(wide)
-    scores = ranker.predict(wide.features, qid=wide.query_index)
+    with pytest.warns(ColumnWarning, match="these have none"):
+        scores = ranker.predict(wide.features, qid=wide.query_index)
     assert_allclose(-scores, distances(*points))
 
 

@@ -119,7 +119,7 @@ def test_labels_group_training_queries_and_top_documents_select(clouds):
     parts = RelevantContrast(), Agglomerative(2), RankSVM()
     with pytest.raises(ValueError, match="NearestQuery cannot describe new queries"):
         LocalRanker(*parts, NearestQuery()).fit(clouds)
-    bare = RankingDataset.from_arrays(clouds.features, qid=clouds.query_index)
+    bare = clouds.replaced(relevance=None)
     for selector in (NearestQuery, NearestCentroid):
         local = LocalRanker(*parts, selector(representation=TopContrast(n=3))).fit(clouds)
         assert_array_equal(local.predict(bare), local.predict(clouds))

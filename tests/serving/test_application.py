@@ -59,7 +59,7 @@ def test_missing_values_are_null_unless_the_model_refuses_them(named, serve, tmp
     answer = client.post("/v1/models/impute/rank", json=body)
     assert_array_equal(scores_of(answer.json()), expected)
     answer = client.post("/v1/models/refuse/rank", json=body)
-    assert (answer.status_code, "feature 3 has missing values (1 of" in answer.text) == (422, True)
+    assert (answer.status_code, "feature_2 has missing values (1 of" in answer.text) == (422, True)
 
 
 def test_documents_come_best_first_and_equal_ones_as_they_came(client, named):

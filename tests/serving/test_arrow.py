@@ -31,7 +31,7 @@ def test_columns_may_stand_in_any_order_and_have_ids(client, named, files, dtype
     table = table.select(list(reversed(table.column_names)))
     answer = told(post(client, as_stream(table)))
     expected = localrank.load(files["linear"]).predict(
-        one.features.astype(dtype), qid=np.zeros(one.n_documents)
+        one.with_features(one.features.astype(dtype), one.feature_names)
     )
     scores = np.empty(one.n_documents)
     scores[answer["index"]] = answer["score"]

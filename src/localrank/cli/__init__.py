@@ -129,4 +129,4 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    typer.echo(f"warning: {message}", err=True)
+    typer.echo(f"warning: {getattr(message, 'on_command_line', message)}", err=True)

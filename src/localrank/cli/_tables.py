@@ -42,6 +42,18 @@ def print_facts(title: str, rows: Sequence[Sequence[str]]) -> None:
     print("\n".join(lines))
 
 
+def shortened(items: Sequence[str], most: int = 10) -> str:
+    """The first items, and how many more there are.
+
+    Examples
+    --------
+    >>> shortened(["bm25", "price", "age"], most=2)
+    'bm25, price, and 1 more'
+    """
+    more = f", and {len(items) - most:,} more" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document."""
     json.dump(value, sys.stdout, indent=2)

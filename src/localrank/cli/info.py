@@ -58,6 +58,7 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
         "n_queries": dataset.n_queries,
         "n_documents": dataset.n_documents,
         "n_features": dataset.n_features,
+        "feature_names": None if dataset.feature_names is None else list(dataset.feature_names),
         "documents_per_query": {
             "min": int(sizes.min()),
             "median": float(np.median(sizes)),
@@ -156,6 +157,7 @@ def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
         ],
         ["document ids", "yes" if facts["document_ids"] else "no"],
         ["features", f"{facts['n_features']:,}"],
+        ["feature names", _shortened(facts["feature_names"] or [])],
         ["constant features", _shortened(facts["constant_features"])],
         [
             "missing values",
@@ -248,8 +250,7 @@ def _said_of_columns(columns: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _shortened(items: list[str], most: int = 10) -> str:
-    if not items:
-        return "none"
-    more = f", and {len(items) - most:,} more" if len(items) > most else ""
-    return ", ".join(item.replace(" ", UNBROKEN) for item in items[:most]) + more
+def _shortened(items: list[str]) -> str:
+    from localrank.cli._tables import shortened
+
+    return shortened([item.replace(" ", UNBROKEN) for item in items]) or "none"

@@ -77,7 +77,7 @@ def train(
         read_data,
         save_model,
     )
-    from localrank.cli._tables import cost, print_json, print_table, say
+    from localrank.cli._tables import cost, print_json, print_table, say, shortened
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
     from localrank.persistence import kept_models, read_manifest
@@ -103,8 +103,10 @@ def train(
         maker = load_extractor(extractor)
         parts = {part: made_by(maker, dataset, extractor) for part, dataset in parts.items()}
         train_data = parts["training"]
+    names = f": {shortened(train_data.feature_names)}" if train_data.feature_names else ""
     say(
-        f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
+        f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} "
+        f"documents, {train_data.n_features:,} features{names}"
     )
     if train_data.categories:
         named = [f"{name} ({len(v):,} values)" for name, v in train_data.categories.items()]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
+    from localrank.data._errors import ColumnWarning as ColumnWarning
     from localrank.data.cleaning import CleaningReport as CleaningReport
     from localrank.data.cleaning import clean as clean
     from localrank.data.concatenation import concatenate as concatenate

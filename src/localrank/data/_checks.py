@@ -127,6 +127,30 @@ def as_array(values: Any) -> Array:
     return np.asarray(values)
 
 
+def check_index(X: Any, **columns: Any) -> None:
+    """Refuse a Series whose index is not that of the DataFrame beside which it stands.
+
+    Only pandas, and what follows it, has an index. Rows are taken by position, so a Series that
+    was sorted, shuffled or renumbered without its frame would give rows the values of others.
+    """
+    index: Any = getattr(X, "index", None)
+    if not hasattr(index, "equals"):
+        return
+    for name, values in columns.items():
+        other: Any = getattr(values, "index", None)
+        if not hasattr(other, "equals") or index.equals(other):
+            continue
+        pairs = enumerate(zip(index.tolist(), other.tolist(), strict=False))
+        # None differs if the lengths do, which has an error of its own, or only the types.
+        for row, (one, two) in pairs:
+            if one != two:
+                raise ValueError(
+                    f"The index of {name} must be that of X. Row {row} has {one!r} in X and "
+                    f"{two!r} in {name}. To go by the index, pass {name}.loc[X.index]; to go by "
+                    f"position, {name}.to_numpy()."
+                )
+
+
 def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     """One id per row as an array of one type, none missing."""
     array = as_array(values)
@@ -326,6 +350,9 @@ def _as_float(values: Array, name: str) -> Floats:
     shape = values.shape
     if values.dtype == object:
         values = np.array([np.nan if is_missing(v) else v for v in values.ravel().tolist()])
+    if values.dtype.kind in "UST":
+        # numpy would read 1_000 and digits of all scripts.
+        raise ValueError(f"{name} must be numbers. Got the text {values.ravel()[0]!r} instead.")
     try:
         return values.astype(np.float64).reshape(shape)
     except (TypeError, ValueError) as error:

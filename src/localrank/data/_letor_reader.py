@@ -25,6 +25,7 @@ from localrank.data._column_record import ColumnRecord
 from localrank.data._compression import damage_named, open_binary, plain_name
 from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import shown_token
+from localrank.data._no_features import warn_of_suspects
 from localrank.data._query_sizes import (
     check_sizes,
     read_sizes,
@@ -380,7 +381,7 @@ class LetorReader:
             documents = None if documents is None else documents[order]
         if n_words and documents is not None and _repeated_in_query(documents, offsets):
             documents = None  # words about documents, not names of them
-        return RankingDataset._checked(
+        dataset = RankingDataset._checked(
             features=features,
             relevance=labels,
             offsets=offsets,
@@ -390,6 +391,8 @@ class LetorReader:
             input_order=order,
             column_record=ColumnRecord(zero_based=not self.first_feature),
         )
+        warn_of_suspects(dataset, "letor", f"{self.paths[0]}: ")
+        return dataset
 
 
 def _repeated_in_query(documents: Array, offsets: Integers) -> bool:

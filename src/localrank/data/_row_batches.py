@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -17,13 +18,13 @@ from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._columns import refusal
 from localrank.data._compression import plain_name
-from localrank.data._errors import AdvisedError
+from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data._frames import ROLES
 from localrank.data._letor_reader import LetorReader
 from localrank.data._query_sizes import check_sizes, read_sizes, warn_of_unused
 from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import damage_named
-from localrank.data.tables import csv_options, describe, read_table
+from localrank.data.tables import csv_options, describe, false_number, named, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +178,6 @@ class TableBatches:
     def batches(self, path: Path) -> Iterator[Batch]:
         """The rows of a file."""
         first, columns, described = 1, dict(self.columns), None
-        optional = [] if columns.get("document_id") else ["document_id"]
-        columns["document_id"] = columns.get("document_id") or "document_id"
         if description := self.column_description or descriptions.beside(path):
             described = describe(path, Path(description))
             label, features = described.chosen(
@@ -188,15 +187,14 @@ class TableBatches:
                 raise refusal(dict.fromkeys(declared, "categories"), f"{path}: ")
             columns |= {"qid": described.qid, "label": label, "features": features}
             columns["document_id"] = described.document_id
-        ids = (columns.get("qid", "qid"), columns["document_id"] or "document_id")
+        ids = [columns.get("qid", "qid"), columns.get("document_id") or "document_id"]
+        ids = [name for name in ids if name not in (columns.get("features") or ())]
         with damage_named(path):
             for table in self._tables(path, ids, described):
                 if table.num_rows == 0:
                     continue
                 try:
-                    yield self._batch(
-                        read_table(table, **columns, categories=None, optional=optional)
-                    )
+                    yield self._batch(self._read(named(table), columns))
                 except AdvisedError as error:
                     raise error.at(str(path)) from None
                 except ValueError as error:
@@ -227,6 +225,10 @@ class TableBatches:
         else:
             types = dict.fromkeys(ids, pyarrow.string())
             with csv.open_csv(path, **csv_options(path, types, described)) as reader:
+                names = reader.schema.names
+                label: Any = described.label if described else self.columns.get("label", "label")
+                if label in names and not _is_number(reader.schema.field(label).type):
+                    raise ValueError(false_number(path, names, [label], described))
                 numbers = [
                     column.name
                     for column in reader.schema
@@ -234,9 +236,21 @@ class TableBatches:
                 ]
             # A column may begin with integers or missing values, and have fractions later.
             types |= dict.fromkeys(numbers, pyarrow.float64())
-            with csv.open_csv(path, **csv_options(path, types, described)) as reader:
-                for batch in reader:
-                    yield pyarrow.Table.from_batches([batch])
+            try:
+                with csv.open_csv(path, **csv_options(path, types, described)) as reader:
+                    for batch in reader:
+                        yield pyarrow.Table.from_batches([batch])
+            except pyarrow.ArrowInvalid as error:
+                if "conversion error to double" not in str(error):
+                    raise
+                raise ValueError(false_number(path, names, numbers, described)) from None
+
+    def _read(self, table: Any, columns: dict[str, Any]) -> RankingDataset:
+        """A few rows, checked. The first rows of all show which columns are no features."""
+        with warnings.catch_warnings():
+            if self.names is not None:
+                warnings.simplefilter("ignore", ColumnWarning)
+            return read_table(table, **columns, categories=None)
 
     def _batch(self, dataset: RankingDataset) -> Batch:
         if self.names is None:

@@ -16,6 +16,7 @@ from localrank.data._categories import Categories, coded, one_hot
 from localrank.data._checks import (
     as_columns,
     as_matrix,
+    check_index,
     checked_features,
     checked_ids,
     checked_names,
@@ -23,6 +24,7 @@ from localrank.data._checks import (
     checked_relevance,
     first_repeated,
 )
+from localrank.data._column_names import check_named
 from localrank.data._column_record import ColumnRecord
 from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
@@ -200,7 +202,8 @@ class RankingDataset:
         ----------
         X : array, scipy sparse matrix, or DataFrame (pandas, polars, pyarrow, ...)
             Of shape (n_documents, n_features). A DataFrame's columns name the features. Its
-            columns of texts and categories become features of categories.
+            columns of texts and categories become features of categories. The Series of pandas
+            beside a DataFrame must have its index, in the same order.
         y : array-like of shape (n_documents,), optional
             Relevance labels.
         qid : array-like of shape (n_documents,)
@@ -222,9 +225,12 @@ class RankingDataset:
         """
         if qid is None:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
+        check_index(X, y=y, qid=qid, document_ids=document_ids)
         library = library_of(X)
         X, column_names, texts = as_columns(X)
         names = column_names if feature_names is None else feature_names
+        if names is column_names and names is not None:
+            check_named(names, in_frame=True)
         features = checked_features(X, names)
         n_documents, n_features = features.shape
         names = checked_names(names, n_features)
@@ -647,7 +653,7 @@ class RankingDataset:
 
         The columns are `qid`, `label` and `document_id`, as far as the dataset has them, then one
         for each feature: by its name, or as `feature_1`, `feature_2`, ...
-        `read_table(frame, document_id="document_id")` makes the same dataset of it.
+        `read_table(frame)` makes the same dataset of it.
 
         Parameters
         ----------

@@ -20,6 +20,7 @@ from localrank.data._checks import (
     natural_ids,
     text_ids,
 )
+from localrank.data._column_names import check_named
 from localrank.data._column_record import ColumnRecord
 from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of, rows_of
@@ -173,12 +174,14 @@ def examine(
     with damage_named(path):
         file = open_table(path)
         names = file.schema.names
-        if document_id not in names:
-            document_id = None
+        roles = {"qid": qid, "label": label, "document_id": document_id}
+        if document_id is None and "document_id" not in (qid, label, *ignore, *(features or ())):
+            document_id = "document_id" if "document_id" in names else None
         if features is None:
             others = {qid, label, document_id, *ignore}
             features = [name for name in names if name not in others]
-        _check_columns(path, file.schema, {"qid": qid, "label": label}, features)
+            check_named(features, f"{path}: ")
+        _check_columns(path, file.schema, roles, features)
         types = [file.schema.field(name).type for name in features]
         small = np.result_type(np.float16, *(_numpy_type(kind) for kind in types)).itemsize <= 4
         columns = PartitionColumns(
@@ -291,10 +294,12 @@ def _check_columns(
         fault = f"{path}: there is no column {name!r}. Its columns are {listed}."
         if name not in named:
             raise ValueError(fault)
-        what = "query ids with" if named[name] == "qid" else "labels with"
-        python = f"{named[name]}='...'" + ("" if named[name] == "qid" else ", or pass label=None")
+        role = named[name]
+        what = {"qid": "query ids", "label": "labels", "document_id": "document ids"}[role]
+        python = f"{role}='...'" + (", or pass label=None" if role == "label" else "")
+        option = role.replace("_", "-")
         raise AdvisedError(
-            fault, f"Name the column of {what} {python}.", f"Name it with --{named[name]}."
+            fault, f"Name the column of {what} with {python}.", f"Name it with --{option}."
         )
     if not features:
         raise ValueError(f"{path}: there are no feature columns beside {', '.join(named)}.")

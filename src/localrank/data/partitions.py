@@ -34,7 +34,7 @@ def open_partitions(
     *,
     qid: str = "qid",
     label: str | None = "label",
-    document_id: str = "document_id",
+    document_id: str | None = None,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
 ) -> RankingDataset:
@@ -60,11 +60,12 @@ def open_partitions(
         The column of query ids: integers or text. Rows of a query lie together in one file.
     label : str or None, default="label"
         The column of relevance labels. None: the documents have no labels.
-    document_id : str, default="document_id"
-        The column of document ids, if the files have it.
+    document_id : str or None, default=None
+        The column of document ids. None: the column `document_id`, if there is one; otherwise the
+        documents have no ids.
     features : sequence of str or None, default=None
-        The feature columns. None: every other column. Columns called 1, 2, 3, ... are features
-        without names, as in LETOR files.
+        The feature columns. None: every other column; each must have a name. Columns called 1, 2,
+        3, ... are features without names, as in LETOR files.
     ignore : sequence of str, default=()
         Columns to leave out: text, dates, ids.
 

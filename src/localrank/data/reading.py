@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from localrank._base.names import unknown
 from localrank.data import formats
 from localrank.data._categories import input_names
 from localrank.data._column_record import ColumnRecord, first_id
-from localrank.data._errors import AdvisedError
+from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
 from localrank.registry import declared
 
@@ -55,10 +56,9 @@ def read(
         Called with each line about what was left out, such as documents without judgments.
     **options
         Arguments of the function that reads the format. LETOR text: `n_features`, `dtype` and
-        `zero_based` of `read_letor`. Tables: all arguments of `read_table`; document ids are in
-        the column `document_id`, if there is one. Partitions: `qid`, `label`, `document_id`,
-        `features` and `ignore`. Feature logs: all arguments of `read_feature_log`. An option of
-        another format is an error.
+        `zero_based` of `read_letor`. Tables: all arguments of `read_table`. Partitions: `qid`,
+        `label`, `document_id`, `features` and `ignore`. Feature logs: all arguments of
+        `read_feature_log`. An option of another format is an error.
 
     Examples
     --------
@@ -82,7 +82,11 @@ def read(
         names = input_names(names, learned)
     tell = say or (lambda line: None)
     wanted = Wanted(format, labels, n_features, names, columns, tell, tuple(learned))
-    dataset = form.read(paths, wanted, **options)
+    with warnings.catch_warnings():
+        if like is not None:
+            # It was read before, and what is no feature was mentioned then.
+            warnings.simplefilter("ignore", ColumnWarning)
+        dataset = form.read(paths, wanted, **options)
     if columns is not None and columns.contradicts(dataset.column_record):
         raise ValueError(
             f"{paths[0]}: the feature ids of this data begin at another number than those of the "

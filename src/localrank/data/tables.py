@@ -12,15 +12,20 @@ import narwhals.stable.v1 as nw
 
 from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
+from localrank.data._cells import NUMBER_CELL, mentions_hexadecimals, no_number
 from localrank.data._checks import check_writes, natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._column_names import check_named, names_in_file
 from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_features
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
+from localrank.data._no_features import warn_of_suspects
 from localrank.data.dataset import RankingDataset
 
 CategoryColumns = Literal["auto", "ordinal"] | Sequence[str] | None
+# The column of document ids, unless a caller names another one.
+_IDS = "document_id"
 
 
 def read_table(
@@ -43,15 +48,19 @@ def read_table(
         A Parquet (`.parquet`), CSV (`.csv`, `.csv.gz`, `.tsv`) or Arrow (`.arrow`, `.feather`)
         file, which need the extra `localrank[tables]`, or a DataFrame of pandas, polars,
         pyarrow or any other library that narwhals knows. In a CSV file, an id that is empty, `NA`
-        or another common mark of a missing value is refused; in quotes it is text.
+        or another common mark of a missing value is refused; in quotes it is text. Numbers are
+        decimal, such as -0.5 and 1e5, also in quotes and with blanks around them. Features may
+        be true or false, which is 1 or 0; labels may not.
     qid : str, default="qid"
         The column of query ids.
     label : str or None, default="label"
         The column of relevance labels. None: the table has no labels.
     document_id : str or None, default=None
-        The column of document ids. None: the documents have no ids.
+        The column of document ids. None: the column `document_id`, if there is one; otherwise the
+        documents have no ids.
     features : sequence of str or None, default=None
-        The feature columns, which must hold numbers or categories. None: every other column.
+        The feature columns, which must hold numbers or categories. None: every other column; each
+        must have a name.
     ignore : sequence of str, default=()
         Columns to leave out: titles, dates, ids.
     categories : "auto", "ordinal", sequence of str or None, default="auto"
@@ -68,6 +77,13 @@ def read_table(
     optional : sequence of str, default=()
         Columns that the table may lack: of labels, of document ids, of categories, or to leave
         out.
+
+    Warns
+    -----
+    ColumnWarning
+        If a column is probably no feature, and `features` does not name it: whole numbers that
+        count up with the rows or are different in nearly every row, or values that order the
+        documents of at least 90 % of the queries exactly as the label does.
 
     Examples
     --------
@@ -97,7 +113,7 @@ def read_table(
                 f"The {name!r} argument of read_table must be a sequence of columns. "
                 f"Got the string {value!r} instead."
             )
-    source, described = "", None
+    source, described, by_name = "", None, features is not None
     if isinstance(table, str | PathLike):
         path, source = Path(table), f"{table}: "
         column_description = column_description or descriptions.beside(path)
@@ -106,9 +122,8 @@ def read_table(
             qid, document_id = described.qid, described.document_id
             label, features = described.chosen(label, features, ignore)
             declared += [name for name in described.categories if name in features]
-        table = read_file(
-            path, [qid, *([document_id] if document_id else []), *declared], described
-        )
+        texts = [name for name in (qid, document_id or _IDS) if name not in (features or ())]
+        table = read_file(path, [*texts, *declared], described)
     elif column_description is not None:
         raise ValueError(
             "The 'column_description' argument of read_table describes a file. "
@@ -119,9 +134,12 @@ def read_table(
     label, document_id = (None if name in absent else name for name in (label, document_id))
     ignore = [name for name in ignore if name not in absent]
     declared = [name for name in declared if name not in absent]
+    if document_id is None and _IDS not in (qid, label, *ignore, *(features or ())):
+        document_id = _IDS if _IDS in frame.columns else None
     if features is None:
         others = (qid, label, document_id, *ignore)
         features = [name for name in frame.columns if name not in others]
+        check_named(features, source)
     roles = {"qid": qid, "label": label, "document_id": document_id}
     _check_columns(frame, roles, features, ignore, source)
     if absent_categories := [name for name in declared if name not in features]:
@@ -130,6 +148,8 @@ def read_table(
             "the 'categories' argument names it.",
             "--categories names it.",
         )
+    if source and is_text(path, described):
+        _check_cells(path, frame, [f for f in features if f not in declared], label, described)
     columns = as_features(
         frame,
         features,
@@ -144,10 +164,13 @@ def read_table(
             None if label is None else frame[label].to_native(),
             _ids(frame[qid], source),
             document_ids=None if document_id is None else _ids(frame[document_id], source),
+            feature_names=features,
             categories=declared,
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+    if not by_name:
+        warn_of_suspects(dataset, source=source)
     used = {qid, label, document_id, *features}
     left_out = tuple(name for name in frame.columns if name not in used)
     record = ColumnRecord(left_out=left_out, ordinal=categories == "ordinal")
@@ -184,6 +207,61 @@ def _check_columns(
         raise ValueError(
             f"{source}there are no feature columns: the table has only {', '.join(named)}."
         )
+
+
+def _check_cells(
+    path: Path,
+    frame: nw.DataFrame[Any],
+    features: Sequence[str],
+    label: str | None,
+    described: ColumnDescription | None,
+) -> None:
+    """Refuse cells that are no numbers in columns of numbers.
+
+    These are labels that are no numbers, hexadecimal numbers, which pyarrow reads as integers, and
+    single words in a column of features that is mostly numbers. Features that are true or false
+    are 1 or 0, as in a DataFrame. `features` are those that are not declared as categories.
+    """
+    from pyarrow import ArrowException, compute, csv
+
+    wrong, types = [], frame.schema
+    if label is not None and not (types[label].is_numeric() or frame[label].is_null().all()):
+        wrong = [label]
+    for name in features:
+        if types[name] == nw.String:
+            cells = frame[name].to_native()
+            n_numbers = compute.sum(compute.match_substring_regex(cells, NUMBER_CELL)).as_py() or 0
+            if 2 * n_numbers >= len(cells) - cells.null_count > 0:
+                place = false_number(path, frame.columns, [name], described)
+                raise AdvisedError(
+                    f"{place} If they are categories,",
+                    f"pass categories=[{name!r}].",
+                    f"add --categories {name}.",
+                )
+    integers = [name for name in (*features, label) if name and types[name].is_integer()]
+    if integers and mentions_hexadecimals(path):
+        options = csv_options(path, dict.fromkeys(integers, "double"), described)
+        options["convert_options"].include_columns = integers
+        try:
+            csv.read_csv(path, **options)
+        except ArrowException:
+            wrong += integers
+    if wrong:
+        raise ValueError(false_number(path, frame.columns, wrong, described))
+
+
+def false_number(
+    path: Path, names: Sequence[str], columns: Sequence[str], described: ColumnDescription | None
+) -> str:
+    """The text of the error for the first cell of these columns that holds no number."""
+    has_header = described is None or described.has_header
+    return no_number(path, names, columns, delimiter=_delimiter(path), has_header=has_header)
+
+
+def is_text(path: Path, described: ColumnDescription | None) -> bool:
+    """Whether a table is text: by its name, or because it has a description."""
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return suffix in (".csv", ".tsv") or described is not None
 
 
 def describe(path: Path, description: Path) -> ColumnDescription:
@@ -261,14 +339,12 @@ def read_file(
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         if suffix == ".parquet":
-            return parquet.read_table(path)
+            return named(parquet.read_table(path))
         if suffix in (".arrow", ".feather"):
-            return feather.read_table(path)
-        if suffix in (".csv", ".tsv") or described:
+            return named(feather.read_table(path))
+        if is_text(path, described):
             types = dict.fromkeys(text_columns, pyarrow.string())
-            table = csv.read_csv(path, **csv_options(path, types, described))
-            _ = table.column_names  # decoded here
-            return table
+            return named(csv.read_csv(path, **csv_options(path, types, described)))
     except UnicodeDecodeError:
         raise ValueError(f"{path}:1: the names of the columns are not text in UTF-8.") from None
     except (pyarrow.ArrowException, OSError) as error:
@@ -277,6 +353,11 @@ def read_file(
         f"{path}: a table must end in .parquet, .csv, .tsv, .arrow or .feather. "
         f"For LETOR files use read_letor."
     )
+
+
+def named(table: Any) -> Any:
+    """The table of a file with a name for each column, also for those that have none there."""
+    return table.rename_columns(names_in_file(table.column_names))
 
 
 def csv_options(

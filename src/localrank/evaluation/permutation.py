@@ -143,8 +143,8 @@ def permutation_importance(
         )
     measure = parse_measure(measure)
     sign = 1.0 if measure.higher_is_better else -1.0
-    ranker.predict(dataset)  # refuses what the ranker cannot rank
     dataset = admitted_to(ranker, dataset, None)
+    ranker.predict(dataset)  # refuses scores that are not finite
     # The content decides the order, so that the same values are exchanged in any order.
     rows, queries = content_order(dataset)
     dataset = dataset.reordered(rows, queries)

@@ -165,6 +165,7 @@ def verify(
     ...     verify(ranker, "lightgbm", folder, dataset).same_order
     True
     """
+    dataset = admitted_to(ranker, dataset, None)
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None

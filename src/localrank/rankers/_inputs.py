@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,8 +15,9 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import fitted_parts, parts_of
-from localrank.data import RankingDataset
+from localrank.data import ColumnWarning, RankingDataset
 from localrank.data._column_record import ColumnRecord, first_id
+from localrank.data._errors import warn
 from localrank.data._filling import Filling
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
 from localrank.rankers._categories import as_seen
@@ -79,33 +81,66 @@ def _missing_query_ids() -> BaseException:
     return ValueError(text)
 
 
-def check_same_features(
-    name: str, n_trained: int, trained: tuple[str, ...] | None, dataset: RankingDataset
-) -> None:
-    """Refuse a dataset whose features differ in number or name from the training data's."""
+def same_features(
+    name: str,
+    n_trained: int,
+    trained: tuple[str, ...] | None,
+    dataset: RankingDataset,
+    record: ColumnRecord | None = None,
+) -> RankingDataset:
+    """The dataset with its features in the order of the training data's, by their names.
+
+    Refuses a dataset whose features differ in number or name. Warns if the training data's
+    features have names and those of the dataset do not. `record` is the training data's.
+    """
     given = dataset.feature_names
     if trained is not None and given is not None and trained != given:
-        missing = [feature for feature in trained if feature not in given]
-        surplus = [feature for feature in given if feature not in trained]
-        if missing or surplus:
-            differences = [
-                f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
-                for kind, names in (("without", missing), ("with a new", surplus))
-                if names
-            ]
-            raise ValueError(
-                f"{name} was fitted on other features. The dataset comes "
-                f"{' and '.join(differences)}."
-            )
-        column = next(i for i in range(n_trained) if trained[i] != given[i])
-        raise ValueError(
-            f"Feature {column + 1} was {trained[column]!r} when {name} was fitted. In the dataset "
-            f"it is {given[column]!r}: put the features into the same order."
-        )
+        return _in_trained_order(name, trained, given, dataset)
     if dataset.n_features != n_trained:
         raise ValueError(
             f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
         )
+    # A frame that was made of an array has numbers for names. Features of LETOR text never have
+    # names: those of the model came from elsewhere, and were not there in training either.
+    text = record is not None and record.zero_based is not None
+    if trained is not None and given is None and trained[0] != "0" and not text:
+        first = ", ".join(trained[:3]) + (", ..." if n_trained > 3 else "")
+        warn(
+            ColumnWarning(
+                f"{name} was fitted on features with names ({first}), and these have none: they "
+                f"are taken in that order.",
+                "Pass a DataFrame, or a dataset with feature_names.",
+                "A table has the names.",
+            )
+        )
+    return dataset
+
+
+def _in_trained_order(
+    name: str, trained: tuple[str, ...], given: tuple[str, ...], dataset: RankingDataset
+) -> RankingDataset:
+    place = {feature: column for column, feature in enumerate(given)}
+    missing = [feature for feature in trained if feature not in place]
+    known = set(trained)
+    surplus = [feature for feature in given if feature not in known]
+    if missing or surplus:
+        differences = [
+            f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
+            for kind, names in (("without", missing), ("with a new", surplus))
+            if names
+        ]
+        raise ValueError(
+            f"{name} was fitted on other features. The dataset comes {' and '.join(differences)}."
+        )
+    columns = np.array([place[feature] for feature in trained])
+    return dataset.derived(partial(_rearranged, columns=columns, names=trained))
+
+
+def _rearranged(
+    dataset: RankingDataset, columns: Integers, names: tuple[str, ...]
+) -> RankingDataset:
+    features = dataset.features.take(columns, axis=1)
+    return dataset.replaced(features=features, feature_names=names)
 
 
 def check_same_base(name: str, trained: ColumnRecord | None, dataset: RankingDataset) -> None:
@@ -130,8 +165,9 @@ def checked_same(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
     door = ranker._door
     dataset = as_seen(ranker, dataset, getattr(ranker, "categories_", None), door.feature_names)
     name = type(ranker).__name__
-    check_same_features(name, ranker.n_features_in_, door.feature_names, dataset)
-    check_same_base(name, getattr(ranker, "column_record_", None), dataset)
+    record = getattr(ranker, "column_record_", None)
+    dataset = same_features(name, ranker.n_features_in_, door.feature_names, dataset, record)
+    check_same_base(name, record, dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)

@@ -28,9 +28,12 @@ from localrank._base.rules import (
 )
 from localrank.data import RankingDataset
 from localrank.data._categories import Categories
+from localrank.data._checks import check_index
 from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
+from localrank.data._frames import library_of
+from localrank.data._no_features import warn_of_suspects
 from localrank.data._shared_queries import warn_of_training_queries
 from localrank.data.sampling import SampleWarning
 from localrank.rankers._categories import as_seen, categories_rule, learned_from
@@ -40,10 +43,10 @@ from localrank.rankers._inputs import (
     as_dataset,
     check_missing,
     check_same_base,
-    check_same_features,
     checked_weights,
     has_two_labels,
     held_out_queries,
+    same_features,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +89,10 @@ def admitted(
 ) -> tuple[RankingDataset, Weights, HeldOut, Categories | None]:
     """Check the arguments of `fit`: training queries, weights, validation queries, categories."""
     check_parameters(ranker)
-    dataset, categories = learned_from(ranker, as_dataset(X, y, qid))
+    given = as_dataset(X, y, qid)
+    if library_of(X) is not None:
+        warn_of_suspects(given, "frame")
+    dataset, categories = learned_from(ranker, given)
     name = type(ranker).__name__
     if dataset.n_features == 0:
         raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
@@ -94,6 +100,7 @@ def admitted(
     if not graded.any():
         raise ValueError("There is nothing to learn: no query has two different labels.")
     check_missing(ranker, dataset)
+    check_index(X, sample_weight=sample_weight)
     weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
     largest = weights
     if document_weights is not None:
@@ -105,7 +112,7 @@ def admitted(
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
         held_out = as_seen(ranker, held_out, categories, dataset.feature_names)
-        check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
         warn_of_training_queries(dataset, held_out, stacklevel=3)

@@ -17,6 +17,7 @@ from localrank._base.estimator import Estimator, check_is_fitted
 from localrank._base.names import explaining
 from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
+from localrank.data._checks import check_index
 from localrank.data._frames import FrameLibrary
 from localrank.data._parts import over_parts
 from localrank.data.sampling import Limit, checked_limit
@@ -168,7 +169,8 @@ class Ranker(Estimator):
         X : RankingDataset, array or DataFrame
             A dataset, or features with one row per document.
         y, qid : array-like of shape (n_documents,)
-            Labels and query ids, if X is not a dataset. Queries may come in any order.
+            Labels and query ids, if X is not a dataset. Queries may come in any order. Beside a
+            DataFrame, a Series of pandas must have its index, in the same order.
         sample_weight : array-like of shape (n_documents,), optional
             A weight for each document, in input order. Boosted trees, and rankers made only of
             boosted trees, take any weights. Other rankers weigh queries: all documents of a query
@@ -285,6 +287,7 @@ class Ranker(Estimator):
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Mean NDCG@10 of the ranking of labelled documents. Arguments are as for `fit`."""
+        check_index(X, sample_weight=sample_weight)
         return mean_ndcg(self, as_dataset(X, y, qid), sample_weight)
 
     def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:

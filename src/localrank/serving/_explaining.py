@@ -50,9 +50,6 @@ def reasons(
     1.0
     """
     dataset = admitted_to(ranker, dataset, None)
-    names = getattr(ranker, "feature_names_in_", None)
-    if names is not None:
-        dataset = dataset.replaced(feature_names=tuple(names.tolist()))
     shown = shown or [np.arange(n) for n in dataset.query_sizes]
     return [
         _told(ranker.explain(dataset, query), order)

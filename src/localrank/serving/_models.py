@@ -236,7 +236,7 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
 
 def _warm(ranker: Ranker) -> None:
     """Rank and explain made-up lists, so that all code is compiled."""
-    for dataset in made_up_lists(ranker.n_features_in_):
+    for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
         # A model may refuse made-up documents that are too far from its training data.
         with suppress(ValueError):
             asked = named_for(ranker, dataset)

@@ -290,8 +290,7 @@ def as_dataset(features: Floats, sizes: Sequence[int], ranker: Ranker) -> Rankin
     except ValueError as error:
         raise Refused(422, str(error)) from None
     names, categories = _inputs(ranker)
-    # Categories are found by the names of their features.
-    return dataset.replaced(feature_names=names, categories=categories) if categories else dataset
+    return dataset.replaced(feature_names=names, categories=categories or None)
 
 
 def _inputs(ranker: Ranker) -> tuple[tuple[str, ...] | None, Categories]:

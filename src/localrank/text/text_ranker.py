@@ -109,7 +109,7 @@ class TextRanker(Estimator):
             A fitted extractor.
         ranker : Ranker
             A ranker that was trained on features of this extractor. The names of the features are
-            compared; if the ranker was trained without names, only their number.
+            compared, in any order; if the ranker was trained without names, only their number.
         """
         check_is_fitted(extractor, "index_")
         check_is_fitted(ranker, "n_features_in_")
@@ -290,12 +290,11 @@ def _check_same_features(extractor: FeatureExtractor, ranker: Ranker) -> None:
     names = getattr(ranker, "feature_names_in_", None)
     if names is None:
         return
-    for place, (ours, theirs) in enumerate(zip(made, names.tolist(), strict=True)):
-        if ours != theirs:
-            raise ValueError(
-                f"Feature {place + 1} is {ours!r} in the extractor and {theirs!r} in the ranker. "
-                f"Train the ranker on features of this extractor."
-            )
+    if missing := [name for name in names.tolist() if name not in made]:
+        raise ValueError(
+            f"The extractor does not make the feature {missing[0]!r} of the ranker. Train the "
+            f"ranker on features of this extractor."
+        )
 
 
 def _id_of(document: Mapping[str, Any], key: str, place: int) -> Any:

@@ -89,7 +89,7 @@ def test_queries_without_relevant_documents_do_not_count_as_perfect(split):
     train, valid = split
     labels = valid.relevance.copy()
     labels[: valid.offsets[30]] = 0
-    half_empty = RankingDataset.from_arrays(valid.features, labels, valid.query_index)
+    half_empty = valid.replaced(relevance=labels)
     record = []
 
     class Recorded(NDCG):

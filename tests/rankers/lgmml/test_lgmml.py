@@ -124,7 +124,7 @@ def test_under_median_a_farther_document_may_score_higher(queries):
 
 def test_a_distance_has_no_direction(queries):
     # A document better than the anchor scores the same as one that is as much worse.
-    ranker = LGMML(1).fit(queries)
+    ranker = LGMML(1).fit(queries.replaced(feature_names=None))
     anchor = ranker.metrics_.anchors[0] * ranker.metrics_.scale
     step = np.random.default_rng(0).normal(size=(20, 8))
     better = ranker.predict(anchor + step, qid=np.zeros(20))
@@ -378,8 +378,8 @@ def test_labels_that_begin_above_0_are_refused_with_the_rule(queries, level):
 
 
 def test_a_document_infinitely_far_scores_a_number(fitted, queries):
-    features = np.full((2, 8), 1e100)
-    assert np.isfinite(with_unseen(fitted, "mean").predict(features, qid=[0, 0])).all()
+    far = queries.replaced(features=np.full_like(queries.features, 1e100))
+    assert np.isfinite(with_unseen(fitted, "mean").predict(far)).all()
 
 
 def test_huge_queries_keep_the_matrices_invertible():

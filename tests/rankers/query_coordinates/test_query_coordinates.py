@@ -171,6 +171,7 @@ def test_it_learns_what_no_feature_shows_across_queries(rng):
 
 @pytest.mark.parametrize("n_bytes", [1, 41 * 8 * 7, 41 * 8 * 100, 2**40])
 def test_the_size_of_blocks_changes_nothing(queries, trees, monkeypatch, n_bytes, rng):
+    queries = queries.replaced(feature_names=None)
     ranker = QueryCoordinates(trees).fit(queries)
     expected = ranker.ranker_.predict(query_coordinates(queries))
     monkeypatch.setattr(datasets, "SCORED_BYTES", n_bytes)

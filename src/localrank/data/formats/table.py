@@ -53,13 +53,11 @@ class TableFiles(Format):
         from localrank.data.tables import read_table
 
         options = like_training(wanted, options)
-        optional = [] if options.get("document_id") else ["document_id"]
-        optional += wanted.categories
+        optional = [*wanted.categories]
         if wanted.labels != "needed":
             optional.append(options.get("label", "label"))
         if wanted.labels == "ignored":
             options = without_labels(options)
-        options["document_id"] = options.get("document_id") or "document_id"
         tables = [read_table(path, **options, optional=optional) for path in paths]
         for path, table in zip(paths, tables, strict=True):
             tell_left_out(path, table, wanted, options)

@@ -102,7 +102,7 @@ def _net(steps: Steps, net: Net, table: Value) -> Value:
 
 
 def _standardised(steps: Steps, scores: Value) -> Value:
-    """Standardised scores, with the order of additions of `localrank.aggregation.ZScore`."""
+    """Standardised scores, rounded as `localrank.aggregation.ZScore` rounds them."""
     size = scores.size(0).as_floats()
     off = scores - _sum(steps, scores) / size
     largest = off.magnitude.max(axis=0)
@@ -113,8 +113,20 @@ def _standardised(steps: Steps, scores: Value) -> Value:
 
 
 def _sum(steps: Steps, scores: Value) -> Value:
-    """The sum from first to last, of shape (1,)."""
-    return steps.apply("Gather", steps.apply("CumSum", scores, 0), np.array([-1]))
+    """The sum in any order, of shape (1,), as `localrank._kernels.sums` rounds it."""
+    size = scores.size(0).as_floats()
+    more = _power_above(steps, size)
+    grid = _power_above(steps, scores.magnitude.max(axis=0)) * more
+    coarse, fine = grid * 1.5, grid * more * (1.5 * 2.0**-52)
+    high = (scores + coarse) - coarse
+    low = ((scores - high) + fine) - fine
+    return high.sum(axis=0) + low.sum(axis=0)
+
+
+def _power_above(steps: Steps, number: Value) -> Value:
+    """The least power of two above a number, of shape (1,)."""
+    powers = steps.value(2.0 ** np.arange(-1021, 1001))
+    return steps.where(number < powers, powers, np.inf).min(axis=0)
 
 
 def weights_of(steps: Steps, router: Router, table: Value, n_groups: int) -> Value:
@@ -182,11 +194,11 @@ def described(steps: Steps, description: Description, table: Value) -> Value:
 
 
 def _centred(steps: Steps, values: Value, n: Value) -> tuple[Value, Value]:
-    """The mean, and the documents minus the mean, computed relative to the first document."""
-    first = steps.apply("Gather", values, np.array([0]), axis=0)
-    rest = values - first
+    """The mean, and the documents minus the mean, computed relative to the least value."""
+    least = values.min(axis=0)
+    rest = values - least
     shift = rest.sum(axis=0) / n
-    return first + shift, rest - shift
+    return least + shift, rest - shift
 
 
 def _skew(steps: Steps, rest: Value, n: Value) -> Value:

@@ -34,7 +34,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._gains import Gain, a_gain, check_gains, differ_in_gain, lesson_of_gain
-from localrank.rankers._inputs import check_same_base, check_same_features
+from localrank.rankers._inputs import check_same_base, same_features
 from localrank.rankers._training import remember_curve
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees._monotone import (
@@ -200,6 +200,8 @@ class BoostedTrees(SummedTrees):
     ) -> Self:
         if self._continues:
             self._check_continues(dataset)
+            dataset = self._as_before(dataset)
+            valid = None if valid is None else self._as_before(valid)
         client = client_in_scope()
         if client is not None and dataset.partitions:
             from localrank.rankers.boosted_trees._distributed_trees import (
@@ -240,9 +242,8 @@ class BoostedTrees(SummedTrees):
 
     def _check_continues(self, dataset: RankingDataset) -> None:
         """Refuse data and parameters with which no trees can be added."""
-        name = type(self).__name__
-        check_same_features(name, self.n_features_in_, self._door.feature_names, dataset)
-        check_same_base(name, getattr(self, "column_record_", None), dataset)
+        dataset = self._as_before(dataset)
+        check_same_base(type(self).__name__, getattr(self, "column_record_", None), dataset)
         if self.n_trees <= self.n_trees_:
             refuse(
                 self,
@@ -250,6 +251,11 @@ class BoostedTrees(SummedTrees):
                 f"larger than {self.n_trees_}, the number of trees it has, if warm_start is True",
             )
         check_keeps(self, self.trees_, dataset)
+
+    def _as_before(self, dataset: RankingDataset) -> RankingDataset:
+        """The dataset with its features in the order in which the first trees learned them."""
+        name = type(self).__name__
+        return same_features(name, self.n_features_in_, self._door.feature_names, dataset)
 
 
 def row_weights(dataset: RankingDataset, query_weights: Weights) -> Weights:
