@@ -24,6 +24,10 @@ CAMPAIGNS = {
         "made-up and damaged LETOR files, against a slow parser",
         "tests/fuzz_letor.py --count 1000000",
     ),
+    "tables": (
+        "made-up tables in CSV, Parquet and Arrow files, against slow rules and polars",
+        "tests/fuzz_tables.py --count 600000",
+    ),
     "models": (
         "damaged and crafted model files: refused, or they rank",
         "tests/fuzz_models.py --count 70000",
