@@ -25,7 +25,7 @@ CAMPAIGNS = {
         "tests/fuzz_letor.py --count 1000000",
     ),
     "tables": (
-        "made-up tables in CSV, Parquet and Arrow files, against slow rules and polars",
+        "made-up CSV, Parquet and Arrow tables, against a slow parser and polars",
         "tests/fuzz_tables.py --count 600000",
     ),
     "models": (

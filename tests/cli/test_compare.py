@@ -124,9 +124,12 @@ def test_files_are_training_validation_and_test_data(collection, tmp_path):
         assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
     (fold,) = read(paths[:2], {}, 5, 0, validation=True)
     assert fold.valid is None
-    # Features that are zero in all of a file may be missing from it.
+    # Features that are zero in all of a file may be missing from it, if somebody says so.
     (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    (fold,) = read([paths[0], tmp_path / "short.txt"], {}, 5, 0, validation=True)
+    short = [paths[0], tmp_path / "short.txt"]
+    with pytest.raises(ValueError, match="the largest feature id is 2"):
+        read(short, {}, 5, 0, validation=True)
+    (fold,) = read(short, {"n_features": 8}, 5, 0, validation=True)
     assert fold.test.n_features == 8
     with pytest.raises(ValueError, match="Give one folder, one file, or two or three files"):
         read([*paths, collection / "S4.txt"], {}, 5, 0, validation=True)

@@ -386,7 +386,8 @@ def test_what_is_no_file_of_the_folder_is_refused_and_not_waited_for(tmp_path, n
             path.mkdir()
         else:
             path.symlink_to({"device": "/dev/zero", "link": tmp_path / "elsewhere"}.get(kind, path))
-        with pytest.raises(ValueError, match=name):
+        said = "counts.npy is not a file, but" if (name[0], kind) == ("s", "pipe") else name
+        with pytest.raises(ValueError, match=said):
             load_extractor(tmp_path / "i")
 
 

@@ -214,6 +214,7 @@ def test_a_model_of_leaves_only_still_has_a_feature():
     leaf = {name: values[:0] for name, values in state.items() if np.ndim(values) == 1}
     leaf |= {"leaf_offsets": np.array([0, 1]), "leaf_values": np.array([2.5])}
     leaf |= {"leaf_counts": np.ones(1, np.int64), "n_features": 1}
+    leaf["set_offsets"] = state["set_offsets"]
     files = files_of(TreeSum(Trees(**leaf)), 1)
     assert parsed(files)[1]["features"] == [{"name": "f1"}]
     assert Solr().scores(files, dataset_of(np.zeros((2, 1)))).tolist() == [2.5, 2.5]
