@@ -8,7 +8,7 @@ import pytest
 
 from localrank.data import convert, folds, make_queries, read, read_letor, read_table, write_letor
 from localrank.data._errors import AdvisedError
-from localrank.rankers import BestFeature
+from localrank.rankers import BestFeature, LambdaMART
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +127,9 @@ def test_advice_is_in_the_words_of_python_and_of_the_command_line(table, text):
 def test_nothing_to_read_is_refused():
     with pytest.raises(ValueError, match="list of paths is empty"):
         read([])
+
+
+def test_boosted_trees_read_a_table_like_their_training_data(table):
+    # They have a parameter `categories`, which is not what they have learned.
+    model = LambdaMART(2, min_leaf_documents=2).fit(read(table))
+    assert read(table, like=model).feature_names == read(table).feature_names

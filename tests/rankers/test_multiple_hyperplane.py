@@ -121,6 +121,7 @@ def test_other_rankers_see_only_their_two_labels(three_levels, seen):
         assert n_jobs == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
 def test_validation_queries_without_the_two_labels_stay_whole(three_levels, seen):
     valid = relabelled(three_levels, np.where(three_levels.relevance == 2, 1, 0))
     MultipleHyperplaneRanker(Recorder()).fit(three_levels, valid=valid)

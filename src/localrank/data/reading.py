@@ -77,9 +77,9 @@ def read(
     form = format_of(paths, format, options)
     check_options(form, paths[0], options)
     n_features, names, columns = (None, None, None) if like is None else _features_of(like)
-    # A ranker may have a parameter `categories`, which is another thing.
-    attribute = "categories_" if hasattr(like, "n_features_in_") else "categories"
-    learned = getattr(like, attribute, None) or {}
+    # A ranker has those it has learned. Its parameter `categories` is something else.
+    of_ranker = hasattr(like, "n_features_in_")
+    learned = getattr(like, "categories_" if of_ranker else "categories", None) or {}
     if names is not None:
         names = input_names(names, learned)
     tell = say or (lambda line: None)
