@@ -175,7 +175,7 @@ def _typed_ids(choose, n_rows, wrong):
         if kind == pa.int64() and choose.random() < 0.3:
             values = choose.choices([2**62, -5, 2**53 + 1], k=n_rows)
     else:
-        kind = choose.choice([pa.string(), pa.large_string()])
+        kind = choose.choice([pa.string(), pa.large_string(), OTHERS[3]])
         values = choose.choices(choose.sample(IDS, 3), k=n_rows)
     if wrong and n_rows and choose.random() < 0.15:
         values[choose.randrange(n_rows)] = None
@@ -240,7 +240,7 @@ def _ids_of_type(column):
     values = column.to_list()
     if any(value is None or value == "" for value in values):
         raise RefusedError("a missing id")
-    return natural(values) if column.dtype == pl.String else values
+    return values if column.dtype.is_integer() else natural(values)
 
 
 def read(path, expected, ignore):

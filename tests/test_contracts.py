@@ -323,7 +323,7 @@ def test_validation_data_is_checked_like_training_data(ranker, queries):
     with pytest.raises(ValueError, match=r"a tuple \(X, y, qid\)"):
         ranker.fit(queries, valid=(queries.features, queries.relevance))
     if refuse_missing(ranker):
-        holed = queries.with_features(np.full_like(queries.features, np.nan))
+        holed = queries.replaced(features=np.full_like(queries.features, np.nan))
         with pytest.raises(ValueError, match="was given missing='refuse'"):
             ranker.fit(queries, valid=holed)
 
@@ -577,7 +577,8 @@ def test_validation_queries_may_be_given(ranker, queries):
     train, valid = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
     qid = valid.query_index
     by_dataset = clone(ranker).fit(train, valid=valid).predict(valid)
-    by_arrays = ranker.fit(train, valid=(valid.features, valid.relevance, qid)).predict(valid)
+    frame = pd.DataFrame(valid.features, columns=valid.feature_names)
+    by_arrays = ranker.fit(train, valid=(frame, valid.relevance, qid)).predict(valid)
     assert_array_equal(by_dataset, by_arrays)
 
 

@@ -166,6 +166,7 @@ def test_info_describes_data(run, tmp_path):
         "n_documents": 4,
         "n_features": 3,
         "feature_names": None,
+        "categories": {},
         "documents_per_query": {"min": 2, "median": 2.0, "max": 2},
         "document_ids": False,
         "constant_features": ["feature 1"],

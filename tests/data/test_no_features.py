@@ -191,6 +191,7 @@ def test_features_are_not_suspect():
         "length": rng.geometric(0.002, n),
         "ctr": rng.beta(2, 5, n),
         "position": np.concatenate([np.arange(size) for size in dataset.query_sizes]),
+        "views": rng.permutation(np.r_[np.arange(n - n // 200), np.arange(n // 200)]),
         "flag": rng.integers(0, 2, n),
         "constant": np.ones(n),
         "missing": np.where(rng.random(n) < 0.3, np.nan, np.arange(n)),

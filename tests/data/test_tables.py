@@ -277,3 +277,19 @@ def test_a_written_table_reads_back_the_same_categories(tmp_path):
 def test_wrong_columns_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         read_table(pd.DataFrame(COLUMNS), **arguments)
+
+
+def test_ids_may_be_encoded_as_a_dictionary_and_labels_may_not(tmp_path):
+    path = tmp_path / "data.parquet"
+    ids = pa.array(["7", "8", "7"]).dictionary_encode()
+    pyarrow.parquet.write_table(pa.table({**COLUMNS, "qid": ids}), path)
+    assert read_table(path).query_ids.tolist() == [7, 8]
+    for values in (["0", "1", "2"], [None] * 3):
+        labels = pa.array(values, pa.dictionary(pa.int32(), pa.string()))
+        pyarrow.parquet.write_table(pa.table({**COLUMNS, "label": labels}), path)
+        with pytest.raises(ValueError, match="the column 'label' must hold numbers"):
+            read_table(path)
+    nothing = pa.array([None] * 3, pa.dictionary(pa.int32(), pa.string()))
+    pyarrow.parquet.write_table(pa.table({**COLUMNS, "qid": nothing}), path)
+    with pytest.raises(ValueError, match="must not have missing values"):
+        read_table(path)

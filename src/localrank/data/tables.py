@@ -158,6 +158,8 @@ def read_table(
         declared=declared,
         source=source,
     )
+    if label is not None and frame.schema[label] in (nw.Categorical, nw.Enum):
+        raise ValueError(f"{source}the column {label!r} must hold numbers. It holds categories.")
     try:
         dataset = RankingDataset.from_arrays(
             columns.to_native(),
@@ -304,7 +306,8 @@ def as_frame(table: Any, source: str = "") -> nw.DataFrame[Any]:
 
 def _ids(column: nw.Series[Any], source: str) -> Any:
     """Ids of a file as they are written: integers only if all are written as integers."""
-    if source and column.dtype == nw.String:
+    if source and column.dtype in (nw.String, nw.Categorical):
+        column = column.cast(nw.String)
         if column.null_count():
             raise ValueError(
                 f"the column {column.name!r} must not have missing values. Row "

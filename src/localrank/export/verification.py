@@ -169,7 +169,7 @@ def verify(
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
-    named = admitted_to(ranker, dataset, None).replaced(feature_names=feature_names(ranker))
+    named = dataset.replaced(feature_names=feature_names(ranker))
     # A score that is not a number is reported with its document, below.
     with np.errstate(over="ignore", invalid="ignore"):
         exported = scores_of(target(to), read_files(folder), named, router)
