@@ -22,8 +22,8 @@ from localrank.data import (
     read_table,
     write_letor,
 )
-from localrank.data._errors import AdvisedError
 from localrank.data._no_features import suspects
+from localrank.data.errors import AdvisedError
 from localrank.rankers import BestFeature
 
 OTHERWISE = "; otherwise name all features with features=[...]."

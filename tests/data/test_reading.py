@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from localrank.data import convert, folds, make_queries, read, read_letor, read_table, write_letor
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 from localrank.rankers import BestFeature, LambdaMART
 
 

@@ -105,7 +105,9 @@ def test_rows_in_any_order_are_verified(tmp_path):
     export(ranker, "lightgbm", tmp_path)
     order = np.random.default_rng(1).permutation(dataset.n_documents)
     shuffled = RankingDataset.from_arrays(
-        dataset.features[order], qid=dataset.query_ids[dataset.query_index[order]]
+        dataset.features[order],
+        qid=dataset.query_ids[dataset.query_index[order]],
+        feature_names=dataset.feature_names,
     )
     result = verify(ranker, "lightgbm", tmp_path, shuffled)
     assert result.same_order

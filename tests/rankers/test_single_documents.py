@@ -19,6 +19,12 @@ RELATIVE = {
 }
 
 
+@pytest.fixture
+def queries(queries):
+    """Queries whose features have no names, as arrays of single documents have none."""
+    return queries.with_features(queries.features)
+
+
 def quiet(ranker, *arguments, **named):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -182,7 +182,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path):
 def test_what_makes_a_folder_an_index_is_written_last(tmp_path, monkeypatch):
     written = []
 
-    def killed(_, path):
+    def killed(_, path, *arguments):
         written.extend(file.name for file in path.parent.iterdir())
         raise KeyboardInterrupt
 

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from localrank.data import read_qrels
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 from localrank.text import FeatureExtractor, read_corpus, read_judgments, read_queries
 from localrank.text._queries import check_numbering
 
@@ -54,7 +54,7 @@ def test_a_table_has_judgments():
         ("q", "1 a 2\n1 b\n", "q:2: a line must have 3 columns like the first.*Got 2"),
         ("q", "1 0 a 2\n1 b 2\n", "q:2: a line must have 4 columns"),
         ("q", "1 a 2\n1 a 1\n", "q:2: document 'a' of query '1' is judged twice"),
-        ("q", "1 a much\n", "q:1: the grade must be a finite number. Got 'much'"),
+        ("q", "1 a much\n", "q:1: the grade must be a finite number, up to 1e.100. Got 'much'"),
         ("q", "1 a nan\n", "q:1: the grade must be a finite number"),
         (
             "q.csv",

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
-    from localrank.data._errors import ColumnWarning as ColumnWarning
     from localrank.data.cleaning import CleaningReport as CleaningReport
     from localrank.data.cleaning import clean as clean
     from localrank.data.concatenation import concatenate as concatenate
     from localrank.data.conversion import convert as convert
     from localrank.data.dataset import RankingDataset as RankingDataset
+    from localrank.data.errors import ColumnWarning as ColumnWarning
     from localrank.data.feature_logs.reading import read_feature_log as read_feature_log
     from localrank.data.fold import Fold as Fold
     from localrank.data.fold import folds as folds

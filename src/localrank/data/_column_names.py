@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 
 # pandas calls a column of a CSV file without a name "Unnamed: 0", and its index in a Parquet file
 # "__index_level_0__".

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 
 # Columns that become features of categories.
 _CATEGORIES = {"text", "categories", "ordered categories"}

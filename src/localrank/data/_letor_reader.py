@@ -23,7 +23,6 @@ from localrank.data import _letor_messages as letor_messages
 from localrank.data._checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data._column_record import ColumnRecord
 from localrank.data._compression import damage_named, open_binary, plain_name
-from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import shown_token
 from localrank.data._no_features import warn_of_suspects
 from localrank.data._query_sizes import (
@@ -33,6 +32,7 @@ from localrank.data._query_sizes import (
     warn_of_unused,
 )
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 
 # The longest line, in bytes: room for the largest number of features with 150 digits each.
 MAX_LINE = 1 << 24

@@ -37,10 +37,10 @@ def positions_of(
     --------
     >>> positions_of(np.array([7, 8, 7]), "7", holder="The data", kind="document")
     array([0, 2])
-    >>> positions_of(np.array(["d17", "d21"]), "d71", holder="The data", kind="document")
+    >>> positions_of(np.array(["d17", "d21"]), "d171", holder="The data", kind="document")
     Traceback (most recent call last):
     ...
-    ValueError: The data has no document 'd71'. Did you mean 'd17'? Its 2 documents are d17, d21.
+    ValueError: The data has no document 'd171'. Did you mean 'd17'? Its 2 documents are d17, d21.
     """
     positions = np.flatnonzero(ids.astype(str) == str(wanted))
     if positions.size:

@@ -7,9 +7,9 @@ import re
 import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
-from localrank.data._errors import ColumnWarning, warn
 from localrank.data._offsets import rows_of
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import ColumnWarning, warn
 
 # Numbers of fewer documents count up, or differ, by chance.
 _MIN_DOCUMENTS = 20

@@ -18,11 +18,11 @@ from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._columns import refusal
 from localrank.data._compression import plain_name
-from localrank.data._errors import AdvisedError, ColumnWarning
 from localrank.data._frames import ROLES
 from localrank.data._letor_reader import LetorReader
 from localrank.data._query_sizes import check_sizes, read_sizes, warn_of_unused
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError, ColumnWarning
 from localrank.data.partition_files import damage_named
 from localrank.data.tables import csv_options, describe, false_number, named, read_table
 

@@ -17,9 +17,9 @@ from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import check_writes
 from localrank.data._compression import compressed
-from localrank.data._errors import AdvisedError
 from localrank.data._letor_reader import LetorReader, TrainingIds
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 
 _BLOCK = 1 << 20
 _NOT_IN_IDS = re.compile(r"[\s#\x00-\x1f]")

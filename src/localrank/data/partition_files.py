@@ -22,10 +22,10 @@ from localrank.data._checks import (
 )
 from localrank.data._column_names import check_named
 from localrank.data._column_record import ColumnRecord
-from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of, rows_of
 from localrank.data._sources import Step
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 
 PARTITION_SUFFIXES = (".parquet", ".arrow", ".feather")
 

@@ -12,7 +12,7 @@ from localrank._base.names import unknown
 from localrank.data import formats
 from localrank.data._categories import input_names
 from localrank.data._column_record import ColumnRecord, first_id
-from localrank.data._errors import AdvisedError, ColumnWarning
+from localrank.data.errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
 from localrank.registry import declared
 

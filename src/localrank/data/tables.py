@@ -19,9 +19,9 @@ from localrank.data._column_names import check_named, names_in_file
 from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_features
 from localrank.data._compression import damage_named, open_binary
-from localrank.data._errors import AdvisedError
 from localrank.data._no_features import warn_of_suspects
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 
 CategoryColumns = Literal["auto", "ordinal"] | Sequence[str] | None
 # The column of document ids, unless a caller names another one.

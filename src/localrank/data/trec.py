@@ -20,9 +20,9 @@ from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._atomic import atomic_write
 from localrank.data._checks import check_writes, text_ids
 from localrank.data._compression import damage_named, open_binary
-from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import LONE_RETURN, NUL
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 
 # The longest line, in bytes.
 MAX_LINE = 1 << 20

@@ -174,7 +174,8 @@ def load_part(
     except MemoryError:
         raise
     except Exception as error:  # a crafted file can make a library raise anything
-        raise ValueError(f"{path}: the model cannot be read: {error}.") from None
+        reason = str(error).removesuffix(".")
+        raise ValueError(f"{path}: the model cannot be read: {reason}.") from None
 
 
 def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import fitted_parts, parts_of
 from localrank.data import ColumnWarning, RankingDataset
 from localrank.data._column_record import ColumnRecord, first_id
-from localrank.data._errors import warn
 from localrank.data._filling import Filling
+from localrank.data.errors import warn
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
 from localrank.rankers._categories import as_seen
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from localrank.data._compression import damage_named, open_binary
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 
 # The longest line, in bytes. A whole document may be one line.
 MAX_LINE = 1 << 28

@@ -12,7 +12,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats
 from localrank.data import Qrels, RankingDataset, Run
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 
 Queries = Mapping[Any, str] | Sequence[str]
 Candidates = Run | Qrels | Mapping[Any, Sequence[Any]]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Floats, Integers
 from localrank._kernels.compilation import kernel
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 from localrank.text._corpus import Part
 from localrank.text._index import Index, joined_words, with_whole
 from localrank.text._postings import Numbers, counts_in, inverted, squared_norms

@@ -10,7 +10,7 @@ import numpy as np
 from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data import Qrels, read_qrels
 from localrank.data._checks import is_missing, text_ids
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 from localrank.text._file_formats import (
     delimited_kind,
     delimited_records,

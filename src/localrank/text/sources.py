@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from localrank.data._checks import is_missing
-from localrank.data._errors import AdvisedError
+from localrank.data.errors import AdvisedError
 from localrank.text._file_formats import (
     Records,
     delimited_kind,

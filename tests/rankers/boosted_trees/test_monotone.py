@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,12 +38,16 @@ def made_up(missing=0.0, seed=0, names=True):
     )
 
 
+def named(rows):
+    return pd.DataFrame(np.asarray(rows), columns=NAMES)
+
+
 def steps(ranker, column, rows):
     """Changes of the scores of some documents as one feature rises and all others stay."""
     ladder = np.linspace(-5, 5, 41)
     X = np.repeat(rows, len(ladder), axis=0)
     X[:, column] = np.tile(ladder, len(rows))
-    scores = ranker.predict(X, qid=np.zeros(len(X), int))
+    scores = ranker.predict(named(X), qid=np.zeros(len(X), int))
     return np.diff(scores.reshape(len(rows), -1), axis=1)
 
 
@@ -73,7 +78,7 @@ def constrained():
 )
 def test_no_document_loses_by_a_rise_of_a_feature_that_counts_for_it(constrained, document, rise):
     better = [document[0] + rise, document[1] - rise, *document[2:]]
-    before, after = constrained.predict([document, better], qid=[1, 1])
+    before, after = constrained.predict(named([document, better]), qid=[1, 1])
     assert after >= before
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._checks import is_text, natural_ids
-from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 from localrank.data.feature_logs import _elasticsearch as elasticsearch
 from localrank.data.feature_logs import _solr as solr
 from localrank.data.feature_logs import _vespa as vespa

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localrank.data._compression import plain_name
-from localrank.data._errors import AdvisedError
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 from localrank.data.formats.base import Format, Wanted
 from localrank.registry import declare
 

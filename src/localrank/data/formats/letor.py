@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.data._errors import AdvisedError
 from localrank.data.dataset import RankingDataset
+from localrank.data.errors import AdvisedError
 from localrank.data.formats.base import Format, Wanted
 from localrank.registry import declare
 
