@@ -88,7 +88,7 @@ with TemporaryDirectory() as folder:
     for line in service.stderr:
         if match := re.search(r"http://[\d.:]+", line):
             address = match[0]
-        if "is ready" in line:
+        if "startup complete" in line:
             break
     try:
         with Client(address) as client:

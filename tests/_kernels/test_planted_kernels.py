@@ -76,7 +76,10 @@ class Machine:
 
     def call(self, **environment):
         """Call the kernel as root."""
-        nothing = {"HOME": "/nonexistent", "TMPDIR": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+        # Kernels of other runs are among the temporary files of the machine.
+        own = self.place / "temporary"
+        own.mkdir(mode=0o700, exist_ok=True)
+        nothing = {"HOME": "/nonexistent", "TMPDIR": str(own), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
             [sys.executable, "-W", "always", "-c", CALL],
             env={**nothing, "PYTHONPATH": str(self.place / "package"), **environment},

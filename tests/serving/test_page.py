@@ -52,6 +52,11 @@ def query(data):
     return RankingDataset.from_arrays(one.features, one.labels, np.full(one.n_documents, 10))
 
 
+def with_names(query, ranker):
+    """The query with the names of features that a model knows, if any."""
+    return query.with_features(query.features, getattr(ranker, "feature_names_in_", None))
+
+
 @pytest.fixture(scope="module")
 def files(rankers, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
@@ -222,7 +227,7 @@ FORMS = {
 def test_a_list_comes_in_the_order_of_predict(page, rankers, query, form):
     model, write = FORMS[form]
     rank(page, write(query), model)
-    scores = rankers[model].predict(query)
+    scores = rankers[model].predict(with_names(query, rankers[model]))
     order = np.argsort(-scores, kind="stable")
     name = "" if form == "JSON array of rows" else "d"
     assert ids(page) == [f"{name}{i}" for i in order]
@@ -288,7 +293,7 @@ def test_an_ensemble_tells_the_rank_by_each_member(page, rankers, query):
 @pytest.mark.parametrize("model", ["local", "best"])
 def test_the_features_that_decide_are_shown_for_every_model(page, rankers, query, model):
     rank(page, as_letor(query) if model == "local" else as_table(query, ","), model)
-    why = rankers[model].explain(query, 10).contributions
+    why = rankers[model].explain(with_names(query, rankers[model]), 10).contributions
     assert page.locator(".why th").all_inner_texts() == ids(page)
     first = int(ids(page)[0][1:])
     most = why.largest(1)[first, 0]

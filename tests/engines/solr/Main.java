@@ -89,7 +89,7 @@ public class Main {
     int logged = ((Number) given.get("logged")).intValue();
     if (logged > 0) {
       for (String format : List.of("dense", "sparse")) {
-        String log = "[features store=" + given.get("name") + " format=" + format + "]";
+        String log = "[features store=" + given.get("name") + "_fields format=" + format + "]";
         ModifiableSolrParams parameters = parameters(given, 0, logged, "id,score," + log);
         answer.put(format, json(solr.getCoreContainer(), core, parameters));
       }
