@@ -60,7 +60,8 @@ test-all: setup .venv/.kernels
 # that no test compiled, so all are compiled anew, and apart.
 KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
-  tests/representations/test_top_values.py tests/text/test_retrieval.py \
+  tests/representations/test_top_values.py tests/text/test_retrieval.py tests/text/test_stream.py \
+  tests/trees/test_sets.py \
   tests/rankers/rank_svm/test_rank_svm.py tests/rankers/feature_nets/test_pair_loss.py \
   tests/rankers/lgmml/test_warp.py tests/rankers/lgmml/test_lgmml.py \
   $(foreach module,$(KERNELS),$(wildcard \
