@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package bench docs clean
+.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package bench pages docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
@@ -17,7 +17,8 @@ help:
 	@echo "make lowest     run the tests with the lowest versions of what localrank depends on"
 	@echo "make newest     run the tests of borrowed internals with the newest versions of everything"
 	@echo "make package    build the wheel and the sdist, and try them in a clean environment"
-	@echo "make bench   run the benchmarks"
+	@echo "make bench   measure the claims of docs/speed.md and write it, on a quiet machine"
+	@echo "make pages DATA=DIR   make the pages of docs/reproduction whose code changed"
 	@echo "make docs    build the documentation into site/"
 	@echo "make setup   create .venv/ with everything for the above"
 
@@ -59,6 +60,8 @@ test-all: setup .venv/.kernels
 # A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
 # that no test compiled, so all are compiled anew, and apart.
 KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
+  tests/data/test_trec.py tests/data/test_pooling.py tests/data/test_vectors.py \
+  tests/data/test_id_table.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/representations/test_top_values.py tests/text/test_retrieval.py tests/text/test_stream.py \
   tests/trees/test_sets.py \
@@ -128,13 +131,15 @@ package: setup
 	@$(BIN)/check-wheel-contents dist/*.whl
 	@$(BIN)/python tests/try_package.py dist
 
-bench: setup
-	@for name in parsing measures rankers principal_components selection speed_local \
-	  query_coordinates global_rankers letor_baselines local aggregation wins_costs startup contributions serving text; do \
-	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+# On a quiet machine, about twenty minutes; what was measured at this commit is not measured again.
+bench: setup .venv/.kernels
+	@$(BIN)/python benchmarks/speed_table.py
+
+pages: setup .venv/.kernels
+	@$(BIN)/localrank reproduce all --data $(DATA) -o docs/reproduction
 
 docs: setup
-	$(BIN)/python -m localrank.evaluation.plots docs/reproduction/*.json docs/reproduction/figures/*.json
+	$(BIN)/python -m localrank.evaluation.plots docs/reproduction/figures/*.json
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measuring import collections
+from measuring import collections, sized
 
 from localrank.evaluation.significance import corrected
 from localrank.experiments import Setting, chosen, difference
@@ -22,9 +22,11 @@ from localrank.selection import NearestQueries
 
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [NDCG(10), MAP]
-CS = [0.01, 0.1, 1.0, 10.0, 100.0]
-CLUSTERS = {"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": CS}
-SOME = {"grouping__n_clusters": [4, 8], "ranker__C": CS[1:4]}
+CS = sized([0.01, 0.1, 1.0, 10.0, 100.0], [1.0])
+FEW_CS = sized(CS[1:4], CS)
+N_CLUSTERS = sized([1, 2, 4, 8], [2])
+CLUSTERS = {"grouping__n_clusters": N_CLUSTERS, "ranker__C": CS}
+SOME = {"grouping__n_clusters": sized([4, 8], [2]), "ranker__C": FEW_CS}
 METHODS: dict[str, Ranker] = {
     "SVMMap": SVMMap(),
     "local_rank": local_rank(),
@@ -38,15 +40,15 @@ METHODS: dict[str, Ranker] = {
 GRIDS = {
     "SVMMap": {"C": CS},
     "local_rank": CLUSTERS,
-    "local_rank, blended": {"selector__k": [10, 50], **SOME},
+    "local_rank, blended": {"selector__k": sized([10, 50], [5]), **SOME},
     "RankSVM": {"C": CS},
     "pca_queries": CLUSTERS,
-    "shared_specific": {"ranker__shrinkage": [0.1, 1.0, 10.0, 100.0], **SOME},
-    "TopicalRankSVM": {"n_topics": [1, 2, 4, 8], "C": CS},
+    "shared_specific": {"ranker__shrinkage": sized([0.1, 1.0, 10.0, 100.0], [1.0]), **SOME},
+    "TopicalRankSVM": {"n_topics": N_CLUSTERS, "C": CS},
     "query_blend": {
-        "selector__k": [10, 50],
-        "grouping__n_neighbours": [0, 25],
-        "ranker__C": CS[1:4],
+        "selector__k": sized([10, 50], [5]),
+        "grouping__n_neighbours": sized([0, 25], [5]),
+        "ranker__C": FEW_CS,
     },
 }
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from measuring import collections
+from measuring import collections, sized
 
 from localrank.data import clean, folds
 from localrank.evaluation import paired_test
@@ -27,7 +27,7 @@ from localrank.measures import AveragePrecision
 from localrank.rankers import SVMMap
 from localrank.recipes import local_rank
 
-NUMBERS = (2, 4, 8, 16)
+NUMBERS = sized((2, 4, 8, 16), (2,))
 QUERIES = "nearest query"
 MAP = AveragePrecision()
 

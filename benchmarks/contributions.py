@@ -8,37 +8,36 @@ disturb less.
 
 from __future__ import annotations
 
-import argparse
 import os
 from statistics import median
 from time import process_time
 
 import numpy as np
-from measuring import mq2007_fold
+from measuring import mq2007_fold, options, row, sized
 
 from localrank.rankers import LambdaMART
 
-DOCUMENTS, LEAVES, N_TREES = (20, 100, 2_000), (7, 31, 64), 300
-REPEATS = 5
+DOCUMENTS, LEAVES = sized(((20, 100, 2_000), (7, 31, 64)), ((20,), (7,)))
+N_TREES, REPEATS = sized((300, 5), (10, 1))
 # Documents of one timed run at least, in several lists where lists are short.
 RUN = 400
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--documents", type=int, nargs="+", default=DOCUMENTS)
     parser.add_argument("--leaves", type=int, nargs="+", default=LEAVES)
-    options = parser.parse_args()
+    given = parser.parse_args()
     train, _, source = mq2007_fold()
     features = train.features
     print(f"{source}, {N_TREES} trees, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for n_leaves in options.leaves:
+    for n_leaves in given.leaves:
         model = LambdaMART(N_TREES, n_leaves=n_leaves, min_leaf_documents=20).fit(train)
         trees, booster = model.trees_, model.booster
         values, _ = trees.contributions(features[:100])
         theirs = np.asarray(booster.predict(features[:100], pred_contrib=True, num_threads=1))
         np.testing.assert_allclose(values, theirs[:, :-1], atol=1e-9)
-        for n_documents in options.documents:
+        for n_documents in given.documents:
             ours_times, times = [], []
             n_lists = max(1, RUN // n_documents)
             for repeat in range(REPEATS):
@@ -52,13 +51,13 @@ def main() -> None:
                     booster.predict(rows, pred_contrib=True, num_threads=1)
                 ours_times.append(middle - start)
                 times.append(process_time() - middle)
-            ratio = median(a / b for a, b in zip(times, ours_times, strict=True))
             unit = 1e6 / (n_lists * n_documents)
-            print(
-                f"  {n_leaves:2} leaves {n_documents:6,} documents  "
-                f"ours {median(ours_times) * unit:8.1f} µs per document  "
-                f"LightGBM {median(times) * unit:9.1f} ({ratio:.1f}×)",
-                flush=True,
+            row(
+                f"contributions: {N_TREES} trees of {n_leaves} leaves, lists of {n_documents:,}",
+                median(ours_times) * unit,
+                "µs/document",
+                peer="LightGBM",
+                theirs=median(times) * unit,
             )
 
 

@@ -18,17 +18,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import SMALL, options, row, sized
 
 from localrank.data import read_feature_log
 
-N_FEATURES, N_DOCUMENTS, N_BYTES = 46, 50, 100_000_000
+N_FEATURES, N_DOCUMENTS, N_BYTES = 46, 50, sized(100_000_000, 300_000)
 NAMES = [f"feature_{number}" for number in range(N_FEATURES)]
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
-        form: Any = sys.argv[2]
-        dataset = read_feature_log(sys.argv[1], format=form)
+    parser = options(__doc__)
+    parser.add_argument("log", nargs="?", help="read this file alone, and tell the peak of memory")
+    parser.add_argument("form", nargs="?", help="its format")
+    given = parser.parse_args()
+    form: Any
+    if given.log:
+        dataset = read_feature_log(given.log, format=given.form)
         # Of this process alone, which `resource` does not tell.
         status = Path("/proc/self/status").read_text()
         peak = int(status.split("VmHWM:")[1].split()[0]) * 1024
@@ -60,10 +65,11 @@ def compare(form: Any, path: Path) -> None:
             read()
             best[reader] = min(best[reader], time.process_time() - begin)
     megabytes = path.stat().st_size / 1e6
-    speeds = ", ".join(f"{name} {megabytes / seconds:.0f} MB/s" for name, seconds in best.items())
-    command = [sys.executable, __file__, str(path), form]
+    theirs, ours = (megabytes / seconds for seconds in best.values())
+    row(f"feature logs: {form}", ours, "MB/s", peer="json.loads alone", theirs=theirs)
+    command = [sys.executable, __file__, str(path), form, *(["--small"] if SMALL else [])]
     peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    print(f"{form:14} {megabytes:.0f} MB: {speeds}; peak memory {peak}")
+    print(f"  {megabytes:.0f} MB, peak memory {peak}")
 
 
 def parse_only(path: Path) -> None:

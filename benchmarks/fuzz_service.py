@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from measuring import options, sized
 from pyarrow import ipc
 from service import Service, serving
 
@@ -96,8 +97,8 @@ class Case:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=20_000, help="number of requests")
+    parser = options(__doc__)
+    parser.add_argument("--count", type=int, default=sized(20_000, 200), help="number of requests")
     parser.add_argument("--first", type=int, default=0, help="number of the first request")
     parser.add_argument("--seconds", type=float, default=600, help="end after this time")
     parser.add_argument("--seed", type=int, default=0)
@@ -106,8 +107,8 @@ def main() -> int:
         first, *more = paths = _models(Path(folder))
         models = {path.stem: load(path) for path in paths}
         # A busy machine must not turn answers into time-outs.
-        options = ["--timeout", "60", "--max-documents", "1000"]
-        with serving(first, *map(str, more), *options, apart=False) as service:
+        patient = ["--timeout", "60", "--max-documents", "1000"]
+        with serving(first, *map(str, more), *patient, apart=False) as service:
             return run(service, models, given)
 
 

@@ -22,7 +22,6 @@ not run. Cells are kept in the file of `--store`, and those found there are not 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -35,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import options, sized
 from memory import peaks
 
 from localrank import recipes
@@ -204,9 +204,11 @@ def show(recipe: str, cells: dict[int, dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--recipes", nargs="+", default=list(SMALL), choices=list(SMALL))
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10**k for k in (3, 4, 5, 6)])
+    parser = options(__doc__)
+    names = list(SMALL)
+    parser.add_argument("--recipes", nargs="+", default=sized(names, names[:1]), choices=names)
+    sizes = sized([10**k for k in (3, 4, 5, 6)], [300])
+    parser.add_argument("--sizes", type=int, nargs="+", default=sizes)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of a cell")
     parser.add_argument("--memory", type=float, default=5.0, help="GB of a cell")
     parser.add_argument("--store", type=Path, help="a file of cells, read and written")

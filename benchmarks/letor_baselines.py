@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from measuring import collections
+from measuring import collections, sized
 
 from localrank.data import folds
 from localrank.evaluation import run
@@ -26,9 +26,9 @@ METHODS: dict[str, Ranker] = {
     "RankSVM, squared hinge": RankSVM(scaling=None),
     "RankSVM, hinge": RankSVM(loss="hinge", scaling=None),
     "SVMMap": SVMMap(scaling=None),
-    "RankBoost": RankBoost(500, measure=LETOR[0], patience=100),
+    "RankBoost": RankBoost(sized(500, 10), measure=LETOR[0], patience=100),
 }
-DECADES = {"C": [10.0**k for k in range(-4, 6)]}
+DECADES = {"C": [10.0**k for k in sized(range(-4, 6), range(1))]}
 GRIDS = {method: DECADES for method in METHODS if method != "RankBoost"}
 # How near to the published MAP we must come.
 MARGINS = dict(zip(METHODS, (0.001, 0.003, 0.003, 0.006), strict=True))

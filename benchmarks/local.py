@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measuring import collections
+from measuring import collections, sized
 
 from localrank.data import folds
 from localrank.evaluation.significance import corrected
@@ -22,8 +22,8 @@ from localrank.recipes import local_rank, pca_queries, query_neighbours
 
 MAP: Measure = AveragePrecision()
 MEASURES = [MAP, NDCG(1), NDCG(5), NDCG(10)]
-CS = [0.01, 0.1, 1.0, 10.0, 100.0]
-CLUSTERS = {"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": CS}
+CS = sized([0.01, 0.1, 1.0, 10.0, 100.0], [1.0])
+CLUSTERS = {"grouping__n_clusters": sized([1, 2, 4, 8], [2]), "ranker__C": CS}
 METHODS: dict[str, Ranker] = {
     "SVMMap": SVMMap(),
     "RankSVM": RankSVM(),
@@ -35,10 +35,13 @@ METHODS: dict[str, Ranker] = {
 GRIDS = {
     "SVMMap": {"C": CS},
     "RankSVM": {"C": CS},
-    "RankBoost": {"n_rounds": [30, 100, 300]},
+    "RankBoost": {"n_rounds": sized([30, 100, 300], [10])},
     "local_rank": CLUSTERS,
     "pca_queries": CLUSTERS,
-    "query_neighbours": {"grouping__n_neighbours": [25, 100, 400], "ranker__C": CS[1:4]},
+    "query_neighbours": {
+        "grouping__n_neighbours": sized([25, 100, 400], [5]),
+        "ranker__C": sized(CS[1:4], CS),
+    },
 }
 MADE_OF = {"local_rank": "SVMMap", "pca_queries": "RankSVM", "query_neighbours": "RankSVM"}
 

@@ -10,6 +10,7 @@ the arrays.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import statistics
 import subprocess
@@ -23,29 +24,33 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from measuring import DATA, memory
+from measuring import DATA, SMALL, memory, options, row, sized
 from sklearn.datasets import load_svmlight_file
 
 from localrank.data.letor import read_letor
 
 
 def main() -> None:
-    if len(sys.argv) == 4 and sys.argv[1] == "--memory":
-        measure_memory(Path(sys.argv[2]), sys.argv[3])
+    parser = options(__doc__)
+    parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
+    if given := parser.parse_args().memory:
+        measure_memory(Path(given[0]), given[1])
         return
     warnings.simplefilter("ignore")  # XGBoost's: reading text is to be removed
     xgboost.set_config(verbosity=0)
     with tempfile.TemporaryDirectory() as folder:
         parts = [DATA / "MQ2007-85" / f"S{part}.txt.gz" for part in range(1, 6)]
-        if all(part.is_file() for part in parts):
+        if SMALL:
+            print("MQ2007-85 is skipped.")
+        elif all(part.is_file() for part in parts):
             path = Path(folder, "mq2007.txt")
             path.write_bytes(b"".join(gzip.decompress(part.read_bytes()) for part in parts))
             compare("MQ2007 (85 %)", path, n_repeats=9, n_slow_repeats=3)
         else:
             print(f"MQ2007-85 is skipped: not in {DATA}; LOCALRANK_DATA can name the folder.")
         path = Path(folder, "mslr.txt")
-        write_mslr_like(path, n_bytes=200_000_000)
-        compare("like MSLR", path, n_repeats=7, n_slow_repeats=2)
+        write_mslr_like(path, n_bytes=sized(200_000_000, 1))
+        compare("like MSLR", path, n_repeats=sized(7, 1), n_slow_repeats=sized(2, 1))
 
 
 def compare(name: str, path: Path, n_repeats: int, n_slow_repeats: int) -> None:
@@ -76,6 +81,10 @@ def compare(name: str, path: Path, n_repeats: int, n_slow_repeats: int) -> None:
             for seconds, our_seconds in pairs
         ]
         print(f"{reader:20}" + "".join(f"{cell:>16}" for cell in cells))
+    speeds = {reader: megabytes / summary(all_times)[2] for reader, all_times in times.items()}
+    for peer, aim in (("XGBoost", 3), ("scikit-learn", 40)):
+        what = f"parsing: LETOR text, {name}, {megabytes:.0f} MB"
+        row(what, speeds["localrank"], "MB/s", peer=peer, theirs=speeds[peer], aim=aim)
     for dtype in ("float64", "float32"):
         command = [sys.executable, __file__, "--memory", str(path), dtype]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -112,10 +121,11 @@ def write_mslr_like(path: Path, n_bytes: int) -> None:
     lines, which come again and again with new queries.
     """
     rng = np.random.default_rng(0)
-    absent = rng.random((5000, 5)) < [0.11, 0.86, 0.28, 0.66, 0.09]
+    n_lines = sized(5000, 500)
+    absent = rng.random((n_lines, 5)) < [0.11, 0.86, 0.28, 0.66, 0.09]
     columns = []
     for feature in range(136):
-        values = rng.lognormal(rng.normal(1.5, 2.0), 1.0, size=5000)
+        values = rng.lognormal(rng.normal(1.5, 2.0), 1.0, size=n_lines)
         if 110 <= feature < 125:  # logarithms of probabilities
             texts = [f"{-(value % 40):.6f}" for value in values]
         elif feature >= 125 or feature // 5 in (0, 2, 4, 5, 6, 19):
@@ -125,7 +135,7 @@ def write_mslr_like(path: Path, n_bytes: int) -> None:
         if feature < 110:
             texts = np.where(absent[:, feature % 5], "0", texts).tolist()
         columns.append([f"{feature + 1}:{text}" for text in texts])
-    labels = rng.choice(5, size=5000, p=[0.52, 0.32, 0.13, 0.02, 0.01])
+    labels = rng.choice(5, size=n_lines, p=[0.52, 0.32, 0.13, 0.02, 0.01])
     bodies = [" ".join(row) for row in zip(*columns, strict=True)]
     n_written = n_rows = 0
     with path.open("w", encoding="ascii") as file:

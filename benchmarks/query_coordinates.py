@@ -15,7 +15,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from measuring import DATA, mq2007_fold, seconds
+from measuring import DATA, SMALL, mq2007_fold, row, seconds, sized
 from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, rankdata
 from threadpoolctl import threadpool_limits
@@ -27,7 +27,7 @@ from localrank.rankers.query_coordinates.query_coordinates import (
     query_coordinates,
 )
 
-REPEATS, LIST_REPEATS = 7, 300
+REPEATS, LIST_REPEATS = sized((7, 300), (1, 10))
 # Seconds for the collection, and for a list by its length.
 MARK, LIST_MARKS = 1.0, {100: 2e-4, 1_000: 2e-3}
 
@@ -56,7 +56,7 @@ def _of_query(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def collection() -> tuple[RankingDataset, str]:
-    files = sorted((DATA / "MQ2007-85").glob("S*.txt*"))
+    files = [] if SMALL else sorted((DATA / "MQ2007-85").glob("S*.txt*"))
     if files:
         return concatenate([read_letor(file) for file in files]), "MQ2007 (85 %)"
     train, valid, source = mq2007_fold()
@@ -79,11 +79,10 @@ def processor_seconds(call: Callable[[], Any]) -> float:
     return process_time() - start
 
 
-def report(times: dict[str, float], mark: float) -> None:
-    ours = times["localrank"]
-    for name, value in times.items():
-        print(f"  {name:24} {1e3 * value:10.2f} ms   {value / ours:6.1f} x")
-    print(f"  to reach: {1e3 * mark:g} ms, {'ok' if ours < mark else 'MISSED'}")
+def report(what: str, times: dict[str, float], mark: float) -> None:
+    ours, theirs = (1e3 * value for value in times.values())
+    row(f"coordinates: {what}", ours, "ms", peer="numpy and scipy", theirs=theirs)
+    print(f"  to reach: {1e3 * mark:g} ms, {'ok' if ours < 1e3 * mark else 'MISSED'}")
 
 
 def main() -> None:
@@ -95,7 +94,8 @@ def main() -> None:
     assert np.abs(expanded.features - peers.features).max() < 1e-6
     print(f"{data.n_documents:,} documents of {source}, {expanded.n_features} columns")
     ours, peer = partial(query_coordinates, data), partial(straight, data)
-    report(compared({"localrank": ours, "numpy and scipy": peer}, REPEATS), MARK)
+    times = compared({"localrank": ours, "numpy and scipy": peer}, REPEATS)
+    report(f"{data.n_documents:,} documents", times, MARK)
 
     rng = np.random.default_rng(0)
     # Noise, the slowest to find a first component of, and features that agree a little.
@@ -103,10 +103,10 @@ def main() -> None:
         for name, common in {"noise": 0.0, "features that agree": 0.7}.items():
             documents = rng.normal(size=(n, 46)) + common * rng.normal(size=(n, 1))
             query = RankingDataset.from_arrays(documents, qid=np.zeros(n, int))
-            print(f"one list of {n:,} × 46, {name}")
             ours, peer = partial(query_coordinates, query), partial(straight, query)
             repeats = LIST_REPEATS * 100 // n
-            report(compared({"localrank": ours, "numpy and scipy": peer}, repeats), mark)
+            times = compared({"localrank": ours, "numpy and scipy": peer}, repeats)
+            report(f"one list of {n:,} × 46, {name}", times, mark)
 
     fold, _, _ = mq2007_fold()
     n = 100

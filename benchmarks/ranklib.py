@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measuring import DATA
+from measuring import DATA, SMALL, mq2007_fold, options, row
 
 from localrank._base.arrays import Floats
 from localrank.data import RankingDataset, folds, write_letor
@@ -88,21 +88,27 @@ def _java(folder: Path, *arguments: str) -> None:
 
 
 def main() -> None:
-    if missing() or not (DATA / "MQ2008").is_dir():
-        sys.exit(missing() or f"there is no {DATA / 'MQ2008'} (set LOCALRANK_DATA)")
-    fold = next(iter(folds(DATA / "MQ2008")))
-    for number, ranker in LEARNERS.items():
-        scores, theirs = ranklib_scores(number, fold.train, fold.test)
-        ranker.fit(fold.train.select(range(50)))
+    options(__doc__).parse_args()
+    if missing():
+        print(f"skipped: {missing()}")
+        return
+    if SMALL:
+        train, test, source = mq2007_fold()
+    elif (DATA / "MQ2008").is_dir():
+        fold, source = next(iter(folds(DATA / "MQ2008"))), "MQ2008, fold 1"
+        train, test = fold.train, fold.test
+    else:
+        sys.exit(f"there is no {DATA / 'MQ2008'} (set LOCALRANK_DATA)")
+    for number, ranker in list(LEARNERS.items())[: 1 if SMALL else None]:
+        scores, theirs = ranklib_scores(number, train, test)
+        ranker.fit(train.select(range(min(50, train.n_queries))))
         start = time.process_time()
-        ranker.fit(fold.train)
+        ranker.fit(train)
         ours = time.process_time() - start
-        values = [NDCG(10).mean(fold.test, s) for s in (scores, ranker.predict(fold.test))]
-        print(
-            f"{number} {type(ranker).__name__:17} RankLib {values[0]:.4f} {theirs:6.2f} s   "
-            f"ours {values[1]:.4f} {ours:6.2f} s",
-            flush=True,
-        )
+        values = [NDCG(10).mean(test, s) for s in (scores, ranker.predict(test))]
+        name = type(ranker).__name__
+        row(f"{name}: training, {source}", ours, "s", peer="RankLib", theirs=theirs)
+        print(f"  NDCG@10: ours {values[1]:.4f}, RankLib {values[0]:.4f}", flush=True)
 
 
 if __name__ == "__main__":

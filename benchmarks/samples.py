@@ -14,13 +14,12 @@ those of the first fold, or 2,000; a share of them is the sample, in five draws.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import DATA
+from measuring import DATA, SMALL, options, sized
 from sklearn.metrics import adjusted_rand_score
 
 from localrank import LocalRanker
@@ -33,22 +32,23 @@ from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import PrincipalComponents, RelevantMean
 from localrank.selection import LSH, Cells, NearestQuery
 
-N_CLUSTERS, SHARES, DRAWS = 4, (0.5, 0.25), range(5)
+N_CLUSTERS, SHARES, DRAWS = 4, (0.5, 0.25), range(sized(5, 2))
 COLLECTIONS = ("OHSUMED", "MQ2008", "MQ2007-85")
 Parts = list[tuple[RankingDataset, RankingDataset]]
 
 
 def data(names: list[str]) -> Iterator[tuple[str, Parts]]:
     """Training and validation queries of each fold."""
-    for name in names:
+    for name in [] if SMALL else names:
         whole_folds = folds(Path(DATA) / name, validation=True)
         yield (
             name,
             [(clean(f.train)[0], clean(f.valid)[0]) for f in whole_folds if f.valid is not None],
         )
-    for separation in (0.0, 1.0, 3.0):
-        made, _ = make_queries(3000, n_documents=(10, 30), separation=separation)
-        parts = [(made.select(range(2000)), made.select(range(2000, 3000)))]
+    n_train, n_queries = sized((2000, 3000), (60, 90))
+    for separation in sized((0.0, 1.0, 3.0), (1.0,)):
+        made, _ = make_queries(n_queries, n_documents=(10, 30), separation=separation)
+        parts = [(made.select(range(n_train)), made.select(range(n_train, n_queries)))]
         yield f"made-up, separation {separation:g}", parts
 
 
@@ -138,7 +138,9 @@ def effect(parts: Parts) -> None:
 
 
 def main() -> None:
-    for name, parts in data(sys.argv[1:] or list(COLLECTIONS)):
+    parser = options(__doc__)
+    parser.add_argument("names", nargs="*", default=list(COLLECTIONS), metavar="COLLECTION")
+    for name, parts in data(parser.parse_args().names):
         print(name)
         for linkage in ("complete", "average", "single"):
             agreement(parts[0][0], linkage, PrincipalComponents())

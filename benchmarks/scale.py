@@ -12,7 +12,6 @@ are scored. Linux only: it reads and resets peaks in /proc.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import shutil
 import tempfile
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from measuring import options, sized
 
 from localrank.data import RankingDataset, SampleWarning, open_partitions
 from localrank.grouping._training import TrainingQueries
@@ -205,9 +205,9 @@ def in_memory() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--queries", type=int, default=1_000_000)
-    parser.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2])
+    parser = options(__doc__)
+    parser.add_argument("--queries", type=int, default=sized(1_000_000, 200))
+    parser.add_argument("--workers", type=int, nargs="+", default=sized([0, 1, 2], [0]))
     parser.add_argument("--recipe", choices=list(RECIPES), default="pca-queries")
     parser.add_argument("--folder", type=Path, help="keep the files here, or take those there")
     parser.add_argument("--in-memory", action="store_true", help="the other half instead")

@@ -7,17 +7,21 @@ large models takes them minutes, which `--no-peers` saves. Documents are those o
 is the processor time of the process, so that other programs disturb less.
 
 Under each model stand the two parts of our time, and a limit of the second: the vector instructions
-that a block of 64 documents needs at least, two per cycle. `--best` times whole lists through the
-recipe `best`, coordinates and all; training takes it a minute.
+that a block of 64 documents needs at least, two per cycle.
+
+`--best` times the recipe `best`: training beside one LambdaMART of LightGBM, then whole lists,
+coordinates and all, beside LightGBM's scores of one such model. Under each list stand the parts of
+its time. Each is timed alone, so they need not add up. Nets have a limit, too: two fused additions
+of eight numbers per cycle, which is what a processor with AVX2 can do, and most with AVX-512.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -27,25 +31,29 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from measuring import mq2007_fold
+from measuring import SMALL, mq2007_fold, options, row, sized
 from numba import njit
 from threadpoolctl import threadpool_limits
 
 from localrank._base.arrays import Array
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers import LambdaMART, Ranker
+from localrank.data.errors import ColumnWarning
+from localrank.rankers import Ensemble, LambdaMART
 from localrank.recipes import best
 from localrank.trees import Trees, read_lightgbm_text
 
 Scorer = Callable[[Array], Any]
 
-DOCUMENTS, LEAVES, TREES = (20, 66, 100, 1_000, 10_000), (7, 15, 31, 64), (300, 1_000)
-REPEATS = 15
+DOCUMENTS = sized((20, 66, 100, 1_000, 10_000), (20,))
+LEAVES, TREES = sized((7, 15, 31, 64), (7,)), sized((300, 1_000), (10,))
+REPEATS = sized(15, 2)
 # Documents of one timed run at least, in several lists where lists are short.
-RUN = 2_000
+RUN = sized(2_000, 100)
 MARKS = {7: 10, 31: 6}
+# Trees of `best` and of LightGBM beside it.
+BEST_TREES = sized(300, 10)
 # Milliseconds for one list through `best`, by documents and features.
-BEST_MARKS = {(66, 46): 0.6, (1_000, 64): 5.0}
+BEST_AIMS = {(66, 46): 0.25, (1_000, 64): 2.5}
 
 FRESH = """
 import sys, time
@@ -61,31 +69,32 @@ print(time.process_time() - start)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--documents", type=int, nargs="+", default=DOCUMENTS)
     parser.add_argument("--leaves", type=int, nargs="+", default=LEAVES)
     parser.add_argument("--trees", type=int, nargs="+", default=TREES)
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("--best", action="store_true", help="time lists through `best` only")
-    options = parser.parse_args()
-    if options.best:
+    parser.add_argument("--best", action="store_true", help="time `best` only")
+    given = parser.parse_args()
+    if given.best or SMALL:
         with threadpool_limits(1):
-            lists_through_best()
-        return
+            recipe_best()
+        if given.best:
+            return
     train, _, source = mq2007_fold()
-    features = train.features.astype(options.dtype)
-    print(f"{source}, {options.dtype}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    features = train.features.astype(given.dtype)
+    print(f"{source}, {given.dtype}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print("ns per tree and document, processor time; in brackets how often ours fits into it")
-    for n_leaves in options.leaves:
-        model = LambdaMART(max(options.trees), n_leaves=n_leaves, min_leaf_documents=20).fit(train)
+    for n_leaves in given.leaves:
+        model = LambdaMART(max(given.trees), n_leaves=n_leaves, min_leaf_documents=20).fit(train)
         first = in_a_fresh_process(model.trees_, features[:66])
         print(f"{n_leaves} leaves: first scores of a fresh process {first:.2f} s")
-        for n_trees in options.trees:
+        for n_trees in given.trees:
             text = model.booster.model_to_string(num_iteration=n_trees)
             with tempfile.TemporaryDirectory() as folder:
-                scorers = dict(scorers_of(text, Path(folder), peers=not options.no_peers))
-                for n_documents in options.documents:
+                scorers = dict(scorers_of(text, Path(folder), peers=not (given.no_peers or SMALL)))
+                for n_documents in given.documents:
                     cell(scorers, features, n_documents, n_leaves, n_trees)
                 parts(read_lightgbm_text(text), features[:1024])
 
@@ -173,25 +182,79 @@ def _chain(n: int, factor: int) -> int:
     return value
 
 
-def lists_through_best() -> None:
-    """Time `best` of 300 trees on one list at a time."""
+def recipe_best() -> None:
+    """Time one list at a time through `best` of 300 trees."""
     train, _, source = mq2007_fold()
-    synthetic, _ = make_queries(500, n_documents=(30, 60), n_features=64, random_state=0)
+    synthetic, _ = make_queries(
+        sized(500, 60), n_documents=sized((30, 60), (5, 10)), n_features=64, random_state=0
+    )
+    models = {}
+    for n, dataset in ((66, train), (1_000, synthetic)):
+        models[n] = trained(dataset)
     for n, dataset, name in ((66, train, source), (1_000, synthetic, "synthetic queries")):
-        ready, raw = milliseconds(best(300).fit(dataset), dataset.features, n)
-        width = dataset.n_features
-        mark = f", mark {BEST_MARKS[n, width]} ms" if (n, width) in BEST_MARKS else ""
-        print(f"best, {n:,} × {width}, {name}: {ready:.2f} ms, from arrays {raw:.2f} ms{mark}")
+        one_list(*models[n], dataset.features, n, name)
 
 
-def milliseconds(model: Ranker, features: Array, n: int) -> tuple[float, float]:
-    """What `predict` takes for a list of n documents: of a dataset, and of arrays."""
+def trained(dataset: RankingDataset) -> tuple[Ensemble, lightgbm.Booster]:
+    """`best`, and one LambdaMART of LightGBM."""
+    parameters = {"objective": "lambdarank", "num_leaves": 7, "min_data_in_leaf": 50}
+    parameters |= {"num_threads": 1, "verbose": -1, "deterministic": True}
+    data = lightgbm.Dataset(dataset.features, dataset.labels, group=dataset.query_sizes)
+    return best(BEST_TREES).fit(dataset), lightgbm.train(parameters, data, BEST_TREES)
+
+
+def one_list(
+    model: Ensemble, booster: lightgbm.Booster, features: Array, n: int, name: str
+) -> None:
+    """Time a list of n documents: of a dataset, of arrays, and by the parts of `best`."""
     rng, qid = np.random.default_rng(0), np.zeros(n, int)
-    tables = [features[rng.choice(len(features), n)] for _ in range(10)]
-    lists = [RankingDataset.from_arrays(table, qid=qid) for table in tables]
-    ready = least(lambda: [model.predict(each) for each in lists])
-    raw = least(lambda: [model.predict(each, qid=qid) for each in tables])
-    return 1e3 * ready / len(lists), 1e3 * raw / len(lists)
+    tables = [features[rng.choice(len(features), n)] for _ in range(sized(10, 1))]
+    names = getattr(model, "feature_names_in_", None)
+    lists = [RankingDataset.from_arrays(t, qid=qid, feature_names=names) for t in tables]
+    first, second = model.rankers_
+    nets = first.rankers_[-1]
+    expanded = [second.expanded(each) for each in lists]
+    inputs = [nets._inputs(each) for each in lists]
+    calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+        "best": (model.predict, lists),
+        "LightGBM": (lambda rows: booster.predict(rows, num_threads=1), tables),
+        "arrays": (lambda rows: model.predict(rows, qid=qid), tables),
+        "coordinates": (second.expanded, lists),
+        "nets": (nets._scores, inputs),
+    }
+    for each in first.rankers_[:-1]:
+        calls[type(each).__name__] = (each.score_block, lists)
+    for each in second.ranker_.rankers_:
+        calls[f"{type(each).__name__} in coordinates"] = (each.score_block, expanded)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ColumnWarning)  # arrays have no names
+        times = in_turn(calls)
+    width = features.shape[1]
+    n_products = nets.hidden_.size * len(inputs[0])
+    told = {part: f"{time:.3f}" for part, time in times.items() if part != "best"}
+    told["nets"] += f" (at least {1e-6 * n_products / 16 / gigahertz():.3f})"
+    peer, *parts = (f"{part} {time}" for part, time in told.items())
+    shown = f"One model of {peer} ms. Milliseconds of the parts: {', '.join(parts[1:])}."
+    row(
+        f"best: one list of {n:,} × {width} documents, {name}, {BEST_TREES} trees",
+        times["best"],
+        "ms",
+        aim=BEST_AIMS.get((n, width)),
+        why=shown,
+    )
+    print(f"  {shown} Of arrays: {times['arrays']:.3f}.", flush=True)
+
+
+def in_turn(calls: dict[str, tuple[Callable[[Any], Any], list[Any]]]) -> dict[str, float]:
+    """Milliseconds of each call for one of its arguments: the least of many, all calls in turn."""
+    times = dict.fromkeys(calls, np.inf)
+    for _ in range(sized(60, 2)):
+        for name, (call, arguments) in calls.items():
+            start = process_time()
+            for argument in arguments:
+                call(argument)
+            times[name] = min(times[name], 1e3 * (process_time() - start) / len(arguments))
+    return times
 
 
 def scorers_of(text: str, folder: Path, *, peers: bool) -> Iterator[tuple[str, Scorer]]:
@@ -226,10 +289,10 @@ def by_onnx(path: Path) -> Scorer:
     booster = lightgbm.Booster(model_file=path)
     shape = [("rows", kinds.FloatTensorType([None, booster.num_feature()]))]
     model = tools.convert_lightgbm(booster, initial_types=shape, zipmap=False)
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session_options = runtime.SessionOptions()
+    session_options.intra_op_num_threads = session_options.inter_op_num_threads = 1
     session = runtime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        model.SerializeToString(), session_options, providers=["CPUExecutionProvider"]
     )
     return lambda rows: session.run(None, {"rows": rows.astype(np.float32, copy=False)})
 

@@ -16,12 +16,11 @@ test queries of five folds among the training queries.
 from __future__ import annotations
 
 import copy
-import sys
 from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import DATA, seconds
+from measuring import DATA, options, row, seconds, sized
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -34,7 +33,7 @@ from localrank.selection import LSH, NearestQuery
 
 N_COMPONENTS, N_FEATURES = 10, 46
 ANGLE, OTHER_ANGLES = 30, (20, 40)
-N_QUERIES = 200
+N_QUERIES = sized(200, 20)
 # How many queries the exact search is timed with.
 N_EXACT = 20
 
@@ -95,6 +94,13 @@ def growth(largest: int) -> None:
     if n == 1_000_000 and n <= largest:
         for name, by_size in (("as published", published_times), ("rescored", rescored_times)):
             print(f"10,000 to 1,000,000, {name}: {by_size[n] / by_size[10_000]:.2f} times the time")
+    row(
+        f"nearest of {max(rescored_times):,} training queries",
+        rescored_times[max(rescored_times)],
+        "µs",
+        peer="exact search",
+        theirs=exact_time,
+    )
     for degrees in OTHER_ANGLES:
         queries = turned_copies(training[sources], degrees, rng)
         nearest = exact.nearest(queries.astype(np.float32))
@@ -143,8 +149,11 @@ def mq2007() -> None:
 
 
 def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("largest", nargs="?", type=int, default=sized(1_000_000, 1_000))
+    given = parser.parse_args()
     with threadpool_limits(1):
-        growth(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+        growth(given.largest)
         mq2007()
 
 

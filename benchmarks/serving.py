@@ -15,7 +15,6 @@ Processor time is that of the server, which other programs disturb less.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -34,7 +33,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from load import LOST, UNSENT, Outcome, closed_loop, open_loop, request, run
-from measuring import mq2007_fold
+from measuring import mq2007_fold, options, row, sized
 from pyarrow import ipc
 from service import awaited, others, serving
 
@@ -45,11 +44,12 @@ from localrank.rankers import Ranker
 from localrank.recipes import best
 from localrank.serving._messages import ARROW, JSON
 from localrank.serving._models import Loaded
-from localrank.serving._ranking import rankings, scored
-from localrank.serving._requests import decoded, encoded
+from localrank.serving._ranking import answer, scored
+from localrank.serving._requests import decoded
 from localrank.serving.settings import Settings
 
 N_DOCUMENTS, N_LISTS, N_DIFFERENT = 100, 10, 50
+N_TREES = sized(300, 3)
 # Requests before the clock starts.
 WARM_UP = 200
 CONNECTIONS = 32
@@ -58,9 +58,9 @@ GROWTH = 30
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--model", type=Path, help="ask this model file instead of a new one")
-    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=sized(10, 0.2), help="of each measurement")
     parser.add_argument("--minutes", type=float, help="of mixed load")
     parser.add_argument("--share", type=float, default=0.5, help="of saturation, where disturbed")
     parser.add_argument("--reloads", type=int, help="replacements of the model file under load")
@@ -73,14 +73,14 @@ def main() -> int:
             shutil.copy(given.model, model)
         else:
             start = time.perf_counter()
-            best(300).fit(_named(train)).save(model)
+            best(N_TREES).fit(_named(train)).save(model)
             print(f"best on {source}: trained in {time.perf_counter() - start:.0f} s")
         bodies = Bodies(load(model), rows.features)
         if given.minutes:
             return mixed(model, bodies, 60 * given.minutes, given.share)
         if given.reloads:
             # Another version of the same features; how good it is does not matter.
-            other = best(300).fit(_named(train.select(range(train.n_queries // 4))))
+            other = best(N_TREES).fit(_named(train.select(range(train.n_queries // 4))))
             reload(model, other, bodies, given.reloads, given.share)
         elif given.kill:
             kill(model, bodies, given.share)
@@ -119,7 +119,7 @@ class Bodies:
     def by_name(self, matrix: Floats) -> bytes:
         rows = matrix.tolist()
         return msgspec.json.encode(
-            _list_of([dict(zip(self.names, row, strict=True)) for row in rows])
+            _list_of([dict(zip(self.names, values, strict=True)) for values in rows])
         )
 
     def batch(self, matrices: list[Floats]) -> bytes:
@@ -137,7 +137,9 @@ class Bodies:
 def _list_of(features: list[Any]) -> dict[str, Any]:
     ids = _ids(len(features))
     return {
-        "documents": [{"id": id_, "features": row} for id_, row in zip(ids, features, strict=True)]
+        "documents": [
+            {"id": id_, "features": values} for id_, values in zip(ids, features, strict=True)
+        ]
     }
 
 
@@ -159,6 +161,7 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
         "| p50 at 50 %, ms | p99 | p50 at 90 %, ms | p99 | not 200 | sent late, p99 ms |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
+    rates: dict[str, float] = {}
     with serving(model) as service:
         busy = others(service)
         for kind, requests in bodies.kinds().items():
@@ -180,7 +183,31 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
                 f"| {1e3 * float(np.percentile(half.late, 99)):.2f} |",
                 flush=True,
             )
+            rates[kind] = lists * most.rate
+            claims(kind, rates, 1e3 * cost / lists, half)
         print(f"\nOther programs kept {busy():.0%} of the machine busy meanwhile.")
+
+
+def claims(kind: str, rates: dict[str, float], cost: float, half: Outcome) -> None:
+    """Rows of the table of speed claims."""
+    what = f"service, `best`, lists of {N_DOCUMENTS} × 46: {kind}"
+    if kind == "JSON rows":
+        row(what, rates[kind], "lists/s", aim=1_000)
+        row(f"{what}, p99 at half load", half.milliseconds(99), "ms", aim=5)
+    elif kind == "Arrow":
+        row(
+            what,
+            rates[kind],
+            "lists/s",
+            peer="JSON rows",
+            theirs=rates["JSON rows"],
+            aim=1,
+            why="Reading the numbers takes half as long as in JSON; finding the lists and writing "
+            "the answer are many small calls of pyarrow, and take three times as long.",
+        )
+    else:
+        row(what, rates[kind], "lists/s")
+    row(f"{what}, processor time of a list", cost, "ms")
 
 
 def parts(ranker: Ranker, bodies: Bodies) -> None:
@@ -194,7 +221,7 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
     print("\n| ms, without HTTP | decode | rows | predict | encode |\n|---|---|---|---|---|")
     for kind, (form, body) in forms.items():
         times = []
-        for content in [body(one) for one in bodies.lists] * 10:
+        for content in [body(one) for one in bodies.lists] * sized(10, 1):
             marks = [time.process_time()]
             asked = decoded(content, form, settings, batch=False)
             marks.append(time.process_time())
@@ -202,7 +229,7 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
             marks.append(time.process_time())
             scores = scored(model, lists)
             marks.append(time.process_time())
-            encoded(rankings(model, lists, scores, top=None, explain=False), form, batch=False)
+            answer(model, lists, scores, form, batch=False)
             times.append(np.diff([*marks, time.process_time()]))
         told = " | ".join(f"{1e3 * median(column):.2f}" for column in zip(*times, strict=True))
         print(f"| {kind} | {told} |")

@@ -9,7 +9,7 @@ ranked in under 5 ms.
 from __future__ import annotations
 
 import numpy as np
-from measuring import gflops, mq2007_fold, seconds
+from measuring import SMALL, gflops, mq2007_fold, options, row, seconds, sized
 from scipy.stats import ttest_rel
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -36,6 +36,8 @@ def shares(train: RankingDataset) -> None:
     times = {part: np.median([seconds(run) for _ in range(5)]) for part, run in parts.items()}
     for part, time in times.items():
         print(f"  {part:28}{1000 * time:8.1f} ms{100 * time / times['all']:7.0f} %")
+    if SMALL:
+        return
     one, two = (
         min(seconds(lambda: query_neighbours(100, n_jobs=jobs).fit(train)) for _ in range(2))  # noqa: B023
         for jobs in (1, 2)
@@ -46,7 +48,7 @@ def shares(train: RankingDataset) -> None:
 def serving() -> None:
     """One query at a time, as a service would."""
     rng = np.random.default_rng(0)
-    dataset, _ = make_queries(1000, n_features=64, n_documents=(20, 50))
+    dataset, _ = make_queries(sized(1000, 100), n_features=64, n_documents=(20, 50))
     documents, qid = rng.normal(size=(1000, 64)), np.zeros(1000, dtype=int)
     print("\nOne query of 1,000 documents with 64 features, 1,000 training queries, warm")
     for name, ranker in {
@@ -62,26 +64,27 @@ def serving() -> None:
         ranker.fit(dataset)
         ranker.predict(documents, qid=qid)
         times = [seconds(lambda: ranker.predict(documents, qid=qid)) for _ in range(50)]  # noqa: B023
-        print(f"  {name:36}{1000 * np.median(times):6.2f} ms")
+        row(f"a list of 1,000 × 64: {name}", 1000 * float(np.median(times)), "ms", aim=5)
 
 
 def types() -> None:
     """Whether clusters find hidden types, and whether that helps."""
-    print("\nMade-up queries of 4 types, 600 to train on and 200 to test")
-    for separation in (0.0, 1.0, 3.0):
-        dataset, hidden = make_queries(800, separation=separation, random_state=1)
-        train, test = dataset.select(range(600)), dataset.select(range(600, 800))
+    n_train, n_queries = sized((600, 800), (60, 80))
+    print(f"\nMade-up queries of 4 types, {n_train} to train on and {n_queries - n_train} to test")
+    for separation in sized((0.0, 1.0, 3.0), (3.0,)):
+        dataset, hidden = make_queries(n_queries, separation=separation, random_state=1)
+        train, test = dataset.select(range(n_train)), dataset.select(range(n_train, n_queries))
         alone = NDCG(10)(test, RankSVM().fit(train).predict(test))
         print(f"  separation {separation:g}: global RankSVM {alone.mean():.4f}")
         for name, ranker in {
             "local_rank": local_rank(4, ranker=RankSVM()),
             "pca_queries": pca_queries(4),
-            "query_neighbours": query_neighbours(100),
+            "query_neighbours": query_neighbours(sized(100, 10)),
             "adaptive_training": adaptive_training(4, ranker=RankSVM()),
         }.items():
             ranker.fit(train)
             local = NDCG(10)(test, ranker.predict(test))
-            quality = f"{agreement(ranker, hidden[:600])}, NDCG@10 {local.mean():.4f}"
+            quality = f"{agreement(ranker, hidden[:n_train])}, NDCG@10 {local.mean():.4f}"
             p_value = ttest_rel(local, alone).pvalue
             print(f"    {name:20}{quality} ({(local - alone).mean():+.4f}, p {p_value:.1e})")
 
@@ -95,6 +98,7 @@ def agreement(ranker: LocalRanker, hidden: np.ndarray) -> str:
 
 
 def main() -> None:
+    options(__doc__).parse_args()
     train, _, name = mq2007_fold()
     # As in training: several threads would wait for each other on busy cores.
     threadpool_limits(1, user_api="blas")

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measuring import gflops, mq2007_fold, seconds
+from measuring import gflops, mq2007_fold, options, row, seconds, sized
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
@@ -31,7 +31,7 @@ from localrank.rankers.rank_svm._pairwise import minimize_hinge
 from localrank.rankers.rank_svm._ranking_pairs import RankingPairs
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
-REPEATS = 5
+REPEATS = sized(5, 1)
 
 
 def listed_pairs(dataset: RankingDataset) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ def squared_hinge(dataset: RankingDataset) -> None:
         f"\nsquared hinge, {len(pairs):,} pairs; listing them for LinearSVC takes {listing:.2f} s"
     )
     print("     C   fit ms  accuracy  LinearSVC s  ratio  with listing  objective: ours, LinearSVC")
-    for C in (0.1, 1.0, 10.0, 100.0):
+    for C in sized((0.1, 1.0, 10.0, 100.0), (1.0,)):
         least = RankSVM(C, scaling=None, tol=1e-14).fit(dataset).objective_
         for accuracy in (1e-6, 1e-10):
             model = RankSVM(C, scaling=None, tol=accuracy).fit(dataset)
@@ -78,6 +78,9 @@ def squared_hinge(dataset: RankingDataset) -> None:
                 f"{C:6g} {1e3 * ours:8.1f} {accuracy:9g} {theirs:12.2f} {theirs / ours:6.0f} "
                 f"{(theirs + listing) / ours:13.0f}  {model.objective_:.12g} {value:.12g}"
             )
+            if (C, accuracy) == (1.0, 1e-6):
+                what = "RankSVM: squared hinge, C = 1, accuracy 1e-6"
+                row(what, ours, "s", peer="LinearSVC on listed pairs", theirs=theirs, aim=3)
 
 
 def in_dlib(dlib: Any, dataset: RankingDataset) -> Any:
@@ -87,8 +90,8 @@ def in_dlib(dlib: Any, dataset: RankingDataset) -> Any:
         if labels.min() == labels.max():
             continue
         query = dlib.ranking_pair()
-        for row, label in zip(dataset.features[begin:end].tolist(), labels, strict=True):
-            (query.relevant if label > 0 else query.nonrelevant).append(dlib.vector(row))
+        for values, label in zip(dataset.features[begin:end].tolist(), labels, strict=True):
+            (query.relevant if label > 0 else query.nonrelevant).append(dlib.vector(values))
         data.append(query)
     return data
 
@@ -108,7 +111,7 @@ def hinge(dataset: RankingDataset) -> None:
     print(
         "     C  fit ms  solver ms  dlib ms  dlib/fit  dlib/solver  objective: ours, dlib (epsilon)"
     )
-    for C in (0.1, 1.0, 10.0):
+    for C in sized((0.1, 1.0, 10.0), (1.0,)):
         for epsilon in (1e-3, 1e-4):
             trainer = dlib.svm_rank_trainer()
             trainer.c, trainer.epsilon = C, epsilon
@@ -134,6 +137,9 @@ def hinge(dataset: RankingDataset) -> None:
                 f"{C:6g} {fit:7.1f} {solver:10.1f} {theirs:8.1f} {theirs / fit:9.2f} "
                 f"{theirs / solver:12.2f}  {model.objective_:.8g} {value:.8g} ({epsilon:g})"
             )
+            if (C, epsilon) == (1.0, 1e-3):
+                what = "RankSVM: hinge, C = 1, dlib's objective"
+                row(what, solver, "ms", peer="dlib", theirs=theirs, aim=1)
 
 
 def growth(name: str, sizes: list[tuple[int, int]], n_labels: int | None) -> None:
@@ -155,6 +161,7 @@ def growth(name: str, sizes: list[tuple[int, int]], n_labels: int | None) -> Non
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
+    options(__doc__).parse_args()
     dataset, _, source = mq2007_fold()
     print(
         f"{source}: {dataset.n_queries:,} queries, {dataset.n_documents:,} documents; "
@@ -163,10 +170,10 @@ def main() -> None:
     squared_hinge(dataset)
     hinge(dataset)
     print("\ncost growth, squared hinge, C = 10, 5 features")
-    lengths = [(20, n) for n in (10, 100, 1000, 10_000)]
+    lengths = [(20, n) for n in sized((10, 100, 1000, 10_000), (5, 10, 20))]
     growth("documents per query, 5 labels", lengths, 5)
     growth("documents per query, real labels", lengths, None)
-    growth("queries of 10", [(n, 10) for n in (100, 1000, 10_000, 100_000)], 5)
+    growth("queries of 10", [(n, 10) for n in sized((100, 1000, 10_000, 100_000), (5, 10, 20))], 5)
 
 
 if __name__ == "__main__":

@@ -9,25 +9,26 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from measuring import mq2007_fold, seconds
+from measuring import mq2007_fold, options, seconds, sized
 
 from localrank.rankers import LambdaMART, ListwiseNet
 from localrank.recipes import best, fast, global_ensemble, global_mixed, one
 
+N_TREES, N_LISTS = sized((300, 200), (5, 2))
 METHODS = {
-    "LambdaMART": LambdaMART(),
+    "LambdaMART": LambdaMART(N_TREES),
     "`ListwiseNet`": ListwiseNet(),
-    "2 LambdaMARTs": global_ensemble(2),
-    "`fast`": fast(),
-    "6 LambdaMARTs": global_ensemble(6),
-    "6 mixed": global_mixed(6),
-    "`best`": best(),
-    "`one`": one(),
+    "2 LambdaMARTs": global_ensemble(2, ranker=LambdaMART(N_TREES)),
+    "`fast`": fast(N_TREES),
+    "6 LambdaMARTs": global_ensemble(6, ranker=LambdaMART(N_TREES)),
+    "6 mixed": global_mixed(6, n_trees=N_TREES),
+    "`best`": best(N_TREES),
+    "`one`": one(N_TREES),
 }
-N_LISTS = 200
 
 
 def main() -> None:
+    options(__doc__).parse_args()
     train, valid, title = mq2007_fold()
     ranked = valid.select([int(np.argmin(np.abs(valid.query_sizes - 100)))])
     training = {name: seconds(partial(ranker.fit, train)) for name, ranker in METHODS.items()}

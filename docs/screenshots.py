@@ -1,7 +1,8 @@
 """Take the screenshots of the report that the guide shows.
 
-Compares methods on built-in queries, opens the page in the machine's own browser and writes
-docs/assets/report.png, report-dark.png and explorer.png. Takes about a minute.
+Compares methods on built-in queries, and two runs on built-in texts, opens the pages in the
+machine's own browser and writes docs/assets/report.png, report-dark.png, explorer.png and runs.png.
+Takes about a minute.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from localrank.data import make_queries
-from localrank.evaluation import compare
+from localrank.data import RankingDataset, Run, make_queries
+from localrank.evaluation import compare, compare_runs
+from localrank.text import FeatureExtractor, load_example
 
 ASSETS = Path(__file__).parent / "assets"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -40,15 +42,50 @@ def write_report(folder: Path) -> Path:
     return folder / "index.html"
 
 
+def write_runs_report(folder: Path) -> Path:
+    """Compare BM25 with the cosine of word weights on built-in texts. Returns the page's path."""
+    example = load_example()
+    dataset = FeatureExtractor(["title", "body"]).fit(example.corpus).dataset(example.queries)
+    runs = {name: _run(dataset, f"whole.{name}") for name in ("bm25", "cosine")}
+    comparison = compare_runs(
+        runs, example.qrels, queries=example.queries, documents=example.corpus
+    )
+    comparison.write(folder)
+    return folder / "index.html"
+
+
+def _run(dataset: RankingDataset, feature: str) -> Run:
+    """The run that ranks by one feature."""
+    column = (dataset.feature_names or ()).index(feature)
+    queries = dataset.query_ids[dataset.query_index]
+    return Run(queries, dataset.document_ids, dataset.features[:, column])
+
+
+def take_runs(page_file: Path, assets: Path) -> None:
+    """Write the screenshot of a comparison of runs: without what the other page shows."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_browser(), args=[*FLAGS])
+        page = _open(browser, page_file, "light")
+        page.add_style_tag(content="#differences, #explorer, #next { display: none }")
+        save(page, 0, _box(page, "#power")["bottom"] + MARGIN, assets / "runs.png")
+        browser.close()
+
+
+def _browser() -> str:
+    browser_file = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser_file is None:
+        sys.exit(f"Screenshots need a browser: one of {', '.join(BROWSERS)} on the path.")
+    return browser_file
+
+
 def take(page_file: Path, assets: Path) -> None:
     """Write the screenshots of a report's page."""
     from playwright.sync_api import sync_playwright
 
-    browser_file = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser_file is None:
-        sys.exit(f"Screenshots need a browser: one of {', '.join(BROWSERS)} on the path.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_file, args=[*FLAGS])
+        browser = playwright.chromium.launch(executable_path=_browser(), args=[*FLAGS])
         for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
             page = _open(browser, page_file, scheme)
             # The verdict, the table and the section of charts after it.
@@ -95,4 +132,5 @@ def save(page: Any, top: float, bottom: float, path: Path) -> None:
 
 if __name__ == "__main__":
     with TemporaryDirectory() as folder:
-        take(write_report(Path(folder)), ASSETS)
+        take(write_report(Path(folder, "methods")), ASSETS)
+        take_runs(write_runs_report(Path(folder, "runs")), ASSETS)

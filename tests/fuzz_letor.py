@@ -33,8 +33,8 @@ import numpy as np
 from naive_letor import naive_parse
 
 from localrank.data import _letor_reader as letor_reader
+from localrank.data import _line_blocks, read_letor
 from localrank.data import read as data_of
-from localrank.data import read_letor
 from localrank.data._column_record import ColumnRecord
 
 # Files that one child reads, seconds for each, and bytes that a child may allocate.
@@ -142,7 +142,7 @@ def line(choose, width, style):
 def read(path, data, block, max_features, dtype, first=1, told=None, of_model=False):
     """Whether the file was refused or read; an AssertionError or foreign exception is a finding."""
     path.write_bytes(data)
-    letor_reader._BLOCK, letor_reader.MAX_FEATURES = block, max_features
+    _line_blocks._BLOCK, letor_reader.MAX_FEATURES = block, max_features
     try:
         if told is not None and of_model:
             model = SimpleNamespace(n_features_in_=told, column_record_=ColumnRecord(first == 0))

@@ -67,6 +67,100 @@ def expected_reciprocal_rank(ranked, labels, k=None, largest=4):
     return sum(stop * prod(1 - s for s in stops[:i]) / (i + 1) for i, stop in enumerate(stops))
 
 
+def recall(ranked, labels, k=None, level=1e-300):
+    relevant = [label for label in labels if label >= level]
+    found = [label for label in ranked[:k] if label >= level]
+    return len(found) / len(relevant) if relevant else 0.0
+
+
+def r_precision(ranked, labels, level=1e-300):
+    n_relevant = sum(label >= level for label in labels)
+    return precision(ranked, labels, n_relevant, level) if n_relevant else 0.0
+
+
+def f1(ranked, labels, k=None, level=1e-300):
+    found = precision(ranked, labels, k, level), recall(ranked, labels, k, level)
+    return 2 * found[0] * found[1] / sum(found) if sum(found) else 0.0
+
+
+def success(ranked, labels, k=None, level=1e-300):
+    return float(any(label >= level for label in ranked[:k]))
+
+
+def judged(ranked, labels, k=None):
+    top = ranked[:k]
+    return sum(label >= 0 for label in top) / len(top) if top else 0.0
+
+
+def rank_biased_precision(ranked, labels, k=None, p=0.8, level=1e-300):
+    return sum((1 - p) * p**i for i, label in enumerate(ranked[:k]) if label >= level)
+
+
+def rank_biased_residual(ranked, labels, k=None, p=0.8):
+    """One less the weight of what somebody judged."""
+    return 1 - sum((1 - p) * p**i for i, label in enumerate(ranked[:k]) if label >= 0)
+
+
+def bpref(ranked, labels, level=1e-300):
+    n_relevant = sum(label >= level for label in labels)
+    n_other = sum(0 <= label < level for label in labels)
+    total = 0.0
+    for place, label in enumerate(ranked):
+        if label >= level:
+            above = sum(0 <= other < level for other in ranked[:place])
+            lost = min(above, n_relevant) / min(n_other, n_relevant) if above else 0.0
+            total += 1 - lost
+    return total / n_relevant if n_relevant else 0.0
+
+
+def inst(ranked, labels, target=1.0, level=1e-300, n_ranks=200_000):
+    """The sum of weights breaks off after so many ranks: the value is too large by about 1 / n."""
+    gains = np.zeros(n_ranks)
+    gains[: len(ranked)] = np.asarray(ranked) >= level
+    place = np.arange(1, n_ranks + 1) + target + (target - np.cumsum(gains))
+    weights = np.cumprod(np.concatenate([[1.0], ((place - 1) / place)[:-1] ** 2]))
+    return float(gains @ weights / weights.sum())
+
+
+def pfound(ranked, labels, k=None, decay=0.85, largest=4):
+    looks, total = 1.0, 0.0
+    for label in ranked[:k]:
+        total += looks * label / largest
+        looks *= decay * (1 - label / largest)
+    return total
+
+
+def alpha_dcg(rows, alpha=0.5, k=None):
+    """Of rows of subtopics from the top of the list."""
+    seen, total = np.zeros(np.shape(rows)[-1]), 0.0
+    for rank, row in enumerate(rows[:k], start=1):
+        total += sum((1 - alpha) ** seen[j] for j in np.flatnonzero(row)) / log2(1 + rank)
+        seen += row
+    return total
+
+
+def greedy_alpha_dcg(rows, alpha=0.5, k=None):
+    """Each next row is one that gains most; of equal ones the one with the larger subtopics."""
+    left, chosen = [list(row) for row in rows], []
+    while left and (k is None or len(chosen) < k):
+        seen = np.sum(chosen, axis=0) if chosen else np.zeros(len(left[0]))
+        best = max(left, key=lambda row: (np.round(np.dot(row, (1 - alpha) ** seen), 12), row))
+        left.remove(best)
+        chosen.append(best)
+    return alpha_dcg(chosen, alpha, k)
+
+
+def allrank_ndcg(ranked, k):
+    """As allRank: 1 for a query without a gain."""
+    return ndcg(ranked, ranked, k) if any(ranked) else 1.0
+
+
+def allrank_reciprocal_rank(ranked, k):
+    """As allRank: the place of the first maximum of the labels, whatever the maximum is."""
+    place = ranked.index(max(ranked))
+    return 1 / (1 + place) if place < k else 0.0
+
+
 def order_error_rate(ranked, labels, pair=None):
     """For complete lists only."""
     wrong = possible = 0
@@ -128,3 +222,33 @@ def _planes(phi, relevant):
         precisions = np.arange(1, len(R) + 1) / np.sort(position[R])
         intercepts.append(1 - precisions.mean())
     return np.array(slopes), np.array(intercepts)
+
+
+def lambdas(gains, sizes, truncation_level, scores, sigmoid=lambda x: 1 / (1 + np.exp(x))):
+    """LambdaRank's gradient and second derivative of each document, pair by pair, as LightGBM."""
+    first, second = np.zeros(len(gains)), np.zeros(len(gains))
+    begins = np.cumsum([0, *sizes])
+    for query in map(slice, begins[:-1], begins[1:]):
+        gain, score, sums = gains[query], scores[query], 0.0
+        best = np.sort(gain)[::-1][:truncation_level]
+        largest = sum(g / np.log2(2 + rank) for rank, g in enumerate(best))
+        order = np.argsort(-score, kind="stable")
+        for one in range(min(truncation_level, len(order))):
+            for other in range(one + 1, len(order)):
+                ranks = sorted((one, other), key=lambda rank: -gain[order[rank]])
+                high, low = order[ranks]
+                if gain[high] == gain[low]:
+                    continue
+                ahead = score[high] - score[low]
+                weight = (gain[high] - gain[low]) / largest
+                weight *= 1 / np.log2(2 + one) - 1 / np.log2(2 + other)
+                if score.min() < score.max():
+                    weight /= float(np.float32(0.01)) + abs(ahead)
+                share = sigmoid(ahead)
+                first[query][[high, low]] += [-weight * share, weight * share]
+                second[query][[high, low]] += weight * share * (1 - share)
+                sums += 2 * weight * share
+        if sums > 0:
+            first[query] *= np.log2(1 + sums) / sums
+            second[query] *= np.log2(1 + sums) / sums
+    return first, second

@@ -36,7 +36,9 @@ SOURCE = Path(localrank.__file__).parent
 DOORS = {
     "numba.core": "_kernels/numba_internals.py",
     "numba.misc": "_kernels/numba_internals.py",
-    "numba.extending": "_kernels/instructions.py",
+    "numba.extending.register_model": "_kernels/instructions.py",
+    "intrinsic": "_kernels/instructions.py",
+    "define_pipelines": "_kernels/numba_internals.py",
     "llvmlite.ir": "_kernels/instructions.py",
     "_cache": "_kernels/numba_internals.py",
     "_rebuild": "_kernels/numba_internals.py",
@@ -111,7 +113,7 @@ def test_numba_asks_a_cache_before_it_compiles_and_tells_it_after():
         def write(self, key, content):
             self[key] = content
 
-        def was_compiled(self):
+        def was_compiled(self, seconds):
             self.n_compiled += 1
 
     store = Store()
@@ -151,6 +153,12 @@ READ, KEPT = "what was kept cannot be read", "what was compiled cannot be kept"
         ("del codegen.CPUCodegen.magic_tuple", READ),
         ("del compiler.CompileResult._reduce", KEPT),
         ("sys.modules['numba.core.event'] = None", None),
+        # A library that is made ready in another way.
+        (
+            "done = codegen.JITCodeLibrary.finalize\n"
+            "codegen.JITCodeLibrary.finalize = lambda self: done(self)",
+            None,
+        ),
     ],
 )
 def test_without_a_part_of_numba_kernels_are_compiled_and_one_warning_says_so(
@@ -297,6 +305,16 @@ def test_a_lightgbm_that_takes_no_blocks_trains_the_same_model(name, queries, mo
     with pytest.warns(RuntimeWarning, match="takes no blocks of rows .* The trees are the same"):
         model = LambdaMART(9, min_leaf_documents=5).fit(train, valid=valid)
     assert_array_equal(model.predict(queries), scores)
+
+
+def test_lightgbm_is_not_set_up_again_for_a_gradient(queries):
+    """Without it, trees draw other features than LightGBM's own objective does."""
+    rows = lightgbm.Dataset(queries.features, queries.labels, group=queries.query_sizes)
+    booster = lightgbm.Booster({"objective": "none", "verbosity": -1}, rows)
+    assert hasattr(booster, "_Booster__set_objective_to_none"), (
+        f"LightGBM {lightgbm.__version__} has another name for it: trees of LambdaMART draw other "
+        f"features, and fail without a split (localrank.rankers.boosted_trees._binned)"
+    )
 
 
 # scikit-learn: trees, boosting, requests, diagrams

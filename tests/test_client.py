@@ -1,5 +1,7 @@
+import json
 import socket
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -7,8 +9,13 @@ import uvicorn
 from numpy.testing import assert_array_equal
 
 from localrank.client import Client, ServiceError
+from localrank.fusion import SmoothedFusion
 from localrank.rankers import Ensemble, LambdaMART, RankSVM
 from localrank.serving import Application, Settings
+
+
+def with_vectors(queries):
+    return queries.with_vectors(np.random.default_rng(0).normal(size=(queries.n_documents, 3)))
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +29,11 @@ def client(url):
         yield client
 
 
-@pytest.fixture(scope="module")
-def url(ranker, tmp_path_factory):
-    """A service on a port of its own that closes idle connections at once."""
-    path = tmp_path_factory.mktemp("model") / "m.localrank"
-    ranker.save(path)
-    application = Application(Settings({"m": path, "n": path}, {}, token="secret"))
-    config = uvicorn.Config(application.asgi, timeout_keep_alive=0, log_level="warning")
+@contextmanager
+def served(settings):
+    """The address of a service on a port of its own that closes idle connections at once."""
+    application = Application(settings)
+    config = uvicorn.Config(application, timeout_keep_alive=0, log_level="warning")
     server = uvicorn.Server(config)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -39,6 +44,21 @@ def url(ranker, tmp_path_factory):
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
         thread.join()
+
+
+@pytest.fixture(scope="module")
+def path(ranker, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "m.localrank"
+    ranker.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def url(path, queries, tmp_path_factory):
+    near = tmp_path_factory.mktemp("model") / "near.localrank"
+    SmoothedFusion("equal", share=0.5).fit(with_vectors(queries)).save(near)
+    with served(Settings({"m": path, "n": path, "near": near}, {}, token="secret")) as url:
+        yield url
 
 
 def test_a_list_is_ranked(client, queries, ranker):
@@ -54,6 +74,15 @@ def test_a_list_is_ranked(client, queries, ranker):
         assert_array_equal(ranking.scores, expected[order])
         assert ranking.ids == [ids[index] for index in order]
         assert (ranking.model, ranking.explanation) == ("m", None)
+
+
+def test_documents_may_have_vectors(client, queries):
+    one = with_vectors(queries).select([4])
+    expected = SmoothedFusion("equal", share=0.5).fit(one).predict(one)
+    ranking = client.rank(one.features, vectors=one.vectors, model="near")
+    assert_array_equal(ranking.scores, np.sort(expected)[::-1])
+    with pytest.raises(ValueError, match="shorter"):
+        client.rank(one.features, vectors=one.vectors[1:], model="near")
 
 
 def test_options_reach_the_service(client, queries):
@@ -99,3 +128,21 @@ def test_a_token_that_is_none_is_refused_and_not_told(token, got):
     with pytest.raises(ValueError, match=f"'token' .* must be a str .* Got {got} instead") as told:
         Client("http://127.0.0.1:1", token=token)
     assert "secret" not in str(told.value)
+
+
+def test_clicks_of_a_live_test_come_back(path, queries, tmp_path):
+    folder = tmp_path / "clicks"
+    settings = Settings({"m": path, "n": path}, {}, interleave=("m", "n"), clicks_log=folder)
+    with served(settings) as url, Client(url) as client:
+        features = queries.select([4]).features
+        ids = [f"d{number}" for number in range(len(features))]
+        ranking = client.rank(features, ids=ids, query="q", top=3)
+        # Both models are the same: every document is nobody's.
+        assert ranking.teams == [-1, -1, -1]
+        client.send_clicks(ranking.list_id, [0, ranking.ids[2]])
+        with pytest.raises(ServiceError, match="in the log already") as refused:
+            client.send_clicks(ranking.list_id, [])
+        assert refused.value.status == 409
+        assert client.rank(features, model="m").teams is None
+    (line,) = (folder / "clicks-000001.jsonl").read_text().splitlines()
+    assert json.loads(line)["clicks"] == [0, 2]

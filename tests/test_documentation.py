@@ -153,7 +153,7 @@ def test_commands_have_the_options_they_are_shown_with(command):
     subcommand = group.get_command(parent, name)  # type: ignore[attr-defined]
     assert subcommand is not None, f"there is no command {name}"
     given = subcommand.make_context(name, arguments, parent=parent).params
-    if "measures" in given:
+    if given.get("measures"):
         parse_measures(given["measures"])
     if "method" in given:
         make_ranker(given["method"] or "lambdamart", given["setting"], None, 0)

@@ -11,7 +11,7 @@ import localrank
 from localrank.data import RankingDataset, dataset
 from localrank.data import _checks as checks
 from localrank.measures import NDCG, base
-from localrank.rankers import LambdaMART, _inputs, _training
+from localrank.rankers import LambdaMART, Ranker, _inputs, _training
 from localrank.recipes import adaptive_training, best, local_rank
 from localrank.representations import Representation
 
@@ -107,3 +107,44 @@ def test_one_list_is_scored_in_one_straight_walk(queries):
     ranker.predict(one_list)
     entries = entries_of(lambda: ranker.predict(one_list))
     assert entries.total() <= 120, "\n".join(f"{n:4} {name}" for name, n in entries.most_common())
+
+
+def test_a_list_as_an_array_passes_a_short_door(queries):
+    """The walk from arrays to the kernels, which takes longer than they do if nobody looks."""
+    bare = queries.with_features(queries.features)
+    ranker = LambdaMART(10, min_leaf_documents=5).fit(bare)
+    one = bare.select([7])
+    ranker.predict(one.features, qid=one.query_index)
+    entries = entries_of(lambda: ranker.predict(one.features, qid=one.query_index))
+    assert entries.total() <= 40, "\n".join(f"{n:4} {name}" for name, n in entries.most_common())
+
+
+class FirstFeature(Ranker):
+    """The simplest ranker that one may write: its scores are a view of the features."""
+
+    def _fit(self, dataset, query_weights, valid):
+        pass
+
+    def _predict(self, dataset):
+        return dataset.features[:, 0]
+
+
+def test_scores_are_no_view_of_the_features():
+    values = np.array([[1.0], [2.0]])
+    scores = FirstFeature().fit(values, [0, 1], qid=[1, 1]).predict(values, qid=[1, 1])
+    scores[0] = 5.0
+    assert values[0, 0] == 1.0
+    assert scores.base is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_no_number_is_refused(value):
+    class Broken(FirstFeature):
+        def _predict(self, dataset):
+            return np.where(dataset.features[:, 0] > 1, value, 1e200)
+
+    ranker = Broken().fit([[1.0], [2.0]], [0, 1], qid=["a", "a"])
+    # Finite, though their squares are not.
+    assert ranker.predict([[0.0], [1.0]], qid=["a", "b"]).tolist() == [1e200, 1e200]
+    with pytest.raises(ValueError, match=f"a document of query b the score {value}"):
+        ranker.predict([[1.0], [2.0]], qid=["a", "b"])

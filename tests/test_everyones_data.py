@@ -8,6 +8,7 @@ from samples import RANKERS, RECIPES
 from scipy.stats import spearmanr
 
 from localrank.data import RankingDataset
+from localrank.fusion import Hybrid, ReciprocalRankFusion
 from localrank.registry import make_sample
 
 LABELS = {
@@ -92,7 +93,9 @@ def test_a_feature_that_is_the_label_is_learned_from_any_data(ranker, odd):
     train, test = make(**ODD[odd]), make(**ODD[odd], seed=1)
     scores = ranker.fit(train).predict(test)
     assert np.isfinite(scores).all()
-    assert agreement(test, scores) > 0.4
+    # It learns nothing: it adds ranks.
+    if not isinstance(ranker, ReciprocalRankFusion):
+        assert agreement(test, scores) > 0.4
 
 
 def test_validation_queries_may_be_as_odd(ranker):
@@ -112,11 +115,16 @@ def test_a_model_of_usual_data_ranks_all_other(ranker):
     assert ranker.predict(alone).shape == (1,)
 
 
+@pytest.mark.filterwarnings("ignore:20 of 20 queries have one document")
 @pytest.mark.parametrize("sizes", [[1] * 20, [5] * 4])
 def test_nothing_to_learn_is_said(ranker, sizes):
     """Each list has one label, as lists of one document have."""
     qid = np.repeat(np.arange(len(sizes)), sizes)
     X = np.random.default_rng(0).normal(size=(20, 4))
+    if isinstance(ranker, ReciprocalRankFusion | Hybrid):
+        # Without anything to learn they fuse lists as they are.
+        assert np.isfinite(ranker.fit(X, qid % 2, qid=qid).predict(X, qid=qid)).all()
+        return
     with pytest.raises(ValueError, match="There is nothing to learn: no query has two different"):
         ranker.fit(X, qid % 2, qid=qid)
 

@@ -20,8 +20,10 @@ SOURCE = Path(localrank.__file__).parent
 
 PACKAGES = [
     "aggregation",
+    "clicks",
     "data",
     "evaluation",
+    "fusion",
     "grouping",
     "measures",
     "rankers",

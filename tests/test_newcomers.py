@@ -170,12 +170,12 @@ class DummyTarget(Target):
         """
 from dataclasses import dataclass
 
-from localrank.measures.base import RelevanceMeasure
+from localrank.measures.base import CutMeasure, RelevanceMeasure
 from localrank.measures.precision import Precision
 
 
 @dataclass(frozen=True, repr=False)
-class DummyMeasure(RelevanceMeasure):
+class DummyMeasure(CutMeasure, RelevanceMeasure):
     name = "dummy"
     aliases = ("stand_in",)
     conventions = {"ranklib": {"cutoff": 10}}

@@ -110,7 +110,7 @@ def test_the_diagram_names_both_ways_and_all_steps():
 
 
 def test_screenshots_are_small_and_shown_in_the_guide():
-    guide = (DOCS / "compare.md").read_text(encoding="utf-8")
-    for name in ("report.png", "report-dark.png", "explorer.png"):
+    names = dict.fromkeys(("report.png", "report-dark.png", "explorer.png"), "compare.md")
+    for name, page in {**names, "runs.png": "compare-runs.md"}.items():
         assert (DOCS / "assets" / name).stat().st_size < 200_000
-        assert f"(assets/{name}" in guide
+        assert f"(assets/{name}" in (DOCS / page).read_text(encoding="utf-8")

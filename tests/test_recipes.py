@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
-from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.aggregation import FixedScale
 from localrank.data import make_queries
 from localrank.formulas import OnColumns, simplified
-from localrank.grouping import Agglomerative, Neighbourhoods, Refined
+from localrank.grouping import Agglomerative, Neighbourhoods, Refined, bisecting_kmeans, kmeans
 from localrank.measures import NDCG
 from localrank.rankers import (
     GBRT,
@@ -132,9 +131,7 @@ def test_scaling_makes_features_of_other_units_count_alike(typed):
             ),
             {
                 "representation": Scaled(RelevantMean()),
-                "grouping": Refined(
-                    KMeans(3, n_init=10, random_state=8), rounds=4, n_folds=5, random_state=8
-                ),
+                "grouping": Refined(kmeans(3, random_state=8), rounds=4, n_folds=5, random_state=8),
                 "ranker__random_state": 8,
                 "selector__representation": Scaled(TopDocuments(7, feature="bm25")),
                 "selector__hard": True,
@@ -152,7 +149,7 @@ def test_scaling_makes_features_of_other_units_count_alike(typed):
             ),
             {
                 "representation": TopScores(7, n_components=2, scaling="standard"),
-                "grouping": BisectingKMeans(3, n_init=10, random_state=8),
+                "grouping": bisecting_kmeans(3, random_state=8),
                 "min_queries": 6,
                 "n_jobs": 2,
             },

@@ -2,11 +2,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from localrank.data import make_queries
+from localrank.fusion import SmoothedFusion
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
-from localrank.warmup import rank_by_made_up_words, warm_up
+from localrank.warmup import made_up_lists_for, rank_by_made_up_words, warm_up
 
 MODEL = Path(__file__).parent / "golden" / "rank-svm.localrank"
 
@@ -91,3 +94,12 @@ def test_what_requests_need_of_the_index_is_computed_ahead():
 def test_a_method_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="There is no method 'bset'"):
         warm_up(methods=["bset"])
+
+
+def test_made_up_lists_have_the_vectors_that_a_model_takes():
+    dataset, _ = make_queries(20, n_features=3, n_types=1)
+    dataset = dataset.with_vectors(np.ones((dataset.n_documents, 7)))
+    ranker = SmoothedFusion("equal", share=0.5).fit(dataset)
+    for made_up in made_up_lists_for(ranker):
+        assert made_up.vectors.shape[1] == 7
+        assert np.isfinite(ranker.predict(made_up)).all()

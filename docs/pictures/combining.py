@@ -1,4 +1,4 @@
-"""Several models as one: standardised scores, the six of best, and a student of them."""
+"""Several models as one: standardised scores, the six of best, a student of them, and stages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG
-from localrank.rankers import Distilled, LambdaMART, RankBoost, Ranker, RankSVM
+from localrank.rankers import Distilled, LambdaMART, NestedRanker, RankBoost, Ranker, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 from localrank.recipes import best
 
@@ -144,4 +144,33 @@ def one(ink: Ink) -> Figure:
     return figure
 
 
-PICTURES: dict[str, Picture] = {"ensemble": ensemble, "best": best_six, "one": one}
+def nested(ink: Ink) -> Figure:
+    """Places of one query's documents after each stage, and the part that a stage ranks again."""
+    train, test = _queries()
+    by_stage = [NestedRanker(n_stages=n).fit(train).predict(test) for n in (1, 2, 3)]
+    first, _, last = (NDCG(10)(test, scores) for scores in by_stage)
+    query = int(np.argmax(last - first))
+    rows = slice(test.offsets[query], test.offsets[query + 1])
+    places = np.array([np.argsort(np.argsort(-scores[rows])) + 1 for scores in by_stage])
+    n_documents = places.shape[1]
+
+    figure, (axes,) = panels(height=3.4, width=4.8)
+    for stage in (1, 2):
+        kept = np.ceil(n_documents / 2**stage) + 0.5
+        axes.fill_between([stage, stage + 1], 0.5, kept, color=ink.rule, linewidth=0)
+    for document, label in enumerate(test.labels[rows]):
+        colour = ink.colours[0] if label > 0 else ink.muted
+        width = 1.0 + 0.8 * label
+        axes.plot([1, 2, 3], places[:, document], color=colour, linewidth=width, marker="o")
+    axes.invert_yaxis()
+    axes.set(xticks=[1, 2, 3], yticks=[1, n_documents], ylabel="place in the list")
+    axes.set_xticklabels(["all documents", "the top half", "the top quarter"])
+    return figure
+
+
+PICTURES: dict[str, Picture] = {
+    "ensemble": ensemble,
+    "best": best_six,
+    "one": one,
+    "nested": nested,
+}

@@ -10,6 +10,7 @@ import clouds
 import combining
 import coordinates
 import distances
+import fusing
 import linear
 import neighbours
 import sharing
@@ -29,6 +30,7 @@ PICTURES: dict[str, Picture] = {
     **linear.PICTURES,
     **boosting.PICTURES,
     **combining.PICTURES,
+    **fusing.PICTURES,
 }
 
 

@@ -17,9 +17,11 @@ from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank import aggregation as aggregation
+    from localrank import clicks as clicks
     from localrank import client as client
     from localrank import data as data
     from localrank import evaluation as evaluation
+    from localrank import fusion as fusion
     from localrank import grouping as grouping
     from localrank import measures as measures
     from localrank import rankers as rankers

@@ -31,6 +31,10 @@ class Ranking:
     explanation : dict or None
         The groups, neighbours and contributions, as `/openapi.json` describes them. None: the
         request did not ask for an explanation.
+    teams : list of int or None
+        In a live test: who picked each document. 0: the first model. 1: the second. -1: nobody.
+    list_id : str or None
+        In a live test: the id to send clicks with. None: the service takes no clicks.
     """
 
     ids: list[Id]
@@ -39,6 +43,8 @@ class Ranking:
     model: str
     version: str
     explanation: dict[str, Any] | None
+    teams: list[int] | None = None
+    list_id: str | None = None
 
 
 class ServiceError(Exception):
@@ -113,6 +119,7 @@ class Client:
         documents: Sequence[Features],
         *,
         ids: Sequence[Id] | None = None,
+        vectors: Sequence[Sequence[float]] | None = None,
         query: Id | None = None,
         model: str | None = None,
         top: int | None = None,
@@ -127,6 +134,9 @@ class Client:
             features.
         ids : sequence, optional
             Ids of the documents. None: their positions.
+        vectors : sequence, optional
+            The vector of each document, for a model that finds neighbours by vectors. None: the
+            model needs none, or knows them by the ids.
         query : str or int, optional
             Id of the query. If several models share the requests, one model answers all requests
             of a query.
@@ -140,6 +150,10 @@ class Client:
         rows: list[dict[str, Any]] = [{"features": row} for row in documents]
         for row, given in zip(rows, ids or [], strict=ids is not None):
             row["id"] = given
+        for row, vector in zip(
+            rows, vectors if vectors is not None else [], strict=vectors is not None
+        ):
+            row["vector"] = [float(value) for value in vector]
         return self._ranked({"documents": rows, "query": query}, model, top, explain)
 
     def rank_by_words(
@@ -148,6 +162,7 @@ class Client:
         documents: Sequence[Mapping[str, Any]] | None = None,
         *,
         depth: int | None = None,
+        vector: Sequence[float] | None = None,
         model: str | None = None,
         top: int | None = None,
         explain: bool = False,
@@ -164,10 +179,15 @@ class Client:
         depth : int, optional
             How many documents of the index to rank. None: as many as the model was trained on.
             Another number changes the ranking. `top` makes the answer shorter.
+        vector : sequence of float, optional
+            The vector of the query, for a model that ranks by vectors, too. None: the encoder of
+            the service makes it.
         model, top, explain
             As in `rank`.
         """
         content: dict[str, Any] = {"query": query}
+        if vector is not None:
+            content["vector"] = [float(value) for value in vector]
         if documents is not None:
             content["documents"] = [dict(document) for document in documents]
         if depth is not None:
@@ -190,7 +210,28 @@ class Client:
             answer["model"],
             answer["version"],
             answer["explanation"],
+            answer.get("teams"),
+            answer.get("list"),
         )
+
+    def send_clicks(self, list_id: str, clicks: Sequence[int | str]) -> None:
+        """Send what was clicked on a list of a live test, once for each list.
+
+        Parameters
+        ----------
+        list_id : str
+            The `list_id` of the ranking.
+        clicks : sequence of int or str
+            A number is a position, from 0. A text is the id of a document. Empty: nothing
+            was clicked, which counts, too.
+
+        Raises
+        ------
+        ServiceError
+            409: clicks on this list are in the log already, perhaps from an attempt whose answer
+            was lost. 410: the list is too old.
+        """
+        self._post("/v1/clicks", {"list": list_id, "clicks": list(clicks)})
 
     def _post(self, path: str, content: Any) -> Any:
         body = json.dumps(content, allow_nan=False, default=_plain)
@@ -201,7 +242,8 @@ class Client:
                 answer = json.loads(response.read())
                 break
             except (ConnectionError, HTTPException):
-                # The service closes idle connections. Ranking twice does no harm.
+                # The service closes idle connections. Ranking twice does no harm, and clicks that
+                # are sent twice count once.
                 self.close()
                 if attempt == 2:
                     raise

@@ -38,6 +38,7 @@ from localrank.rankers._explaining import (
     documents_of,
     facts_of,
     filled_formula,
+    near_documents,
 )
 from localrank.rankers._inputs import checked_same
 from localrank.rankers._training import forget, remember, remember_sample
@@ -354,9 +355,13 @@ class LocalRanker(Ranker):
         described = selector.representation_.transform_rows(documents)
         distances = selector.representation_.distances(described, selector.descriptions_)[0]
         nearest = np.argsort(distances, kind="stable")[:n_neighbours]
+        weights = selector.weights(documents, self.models_)[0]
+        facts = facts_of(self, documents)
+        # Neighbours in the list, by the model that counts most.
+        facts["near_documents"] = near_documents(self.models_[int(np.argmax(weights))], documents)
         return LocalExplanation(
-            **facts_of(self, documents),
-            weights=selector.weights(documents, self.models_)[0],
+            **facts,
+            weights=weights,
             group_sizes=self.groups_.sizes,
             neighbours=self.training_query_ids_[nearest],
             neighbour_groups=self.groups_.home[nearest],

@@ -101,7 +101,7 @@ PACKAGES = {
     "aggregator": ["aggregation"],
     "grouping": ["grouping"],
     # A recipe overrides a ranker of the same name: it gives a wrapper its default ranker.
-    "ranker": ["rankers", "recipes"],
+    "ranker": ["rankers", "fusion", "recipes"],
     "representation": ["representations"],
     "selector": ["selection"],
 }

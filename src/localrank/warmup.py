@@ -18,13 +18,17 @@ from localrank._kernels.compilation import compiled_kernels
 from localrank.data import RankingDataset, make_queries, read_letor, write_letor
 from localrank.measures import evaluate, parse_measure
 from localrank.persistence import load_ranker_and_texts
+from localrank.rankers import Ranker
 from localrank.rankers._categories import named_for
 from localrank.registry import METHODS, check_method, make_part
 
 if TYPE_CHECKING:
     from localrank.text import TextRanker
 
-_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "err@10", "oer")
+_MEASURES = (
+    *("ndcg@10", "map", "mrr", "p@10", "err@10", "oer"),
+    *("success@10", "rbp", "inst", "bpref", "judged@10"),
+)
 # Some kernels are used only for more columns than this, as QueryCoordinates makes them.
 _MANY_FEATURES = 140
 
@@ -102,7 +106,7 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
 def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
         ranker, texts = load_ranker_and_texts(path)
-        for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
+        for dataset in made_up_lists_for(ranker):
             # A model may refuse documents that are far from its training data.
             with suppress(ValueError):
                 ranker.predict(named_for(ranker, dataset))
@@ -114,14 +118,27 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
 
 def rank_by_made_up_words(texts: TextRanker) -> None:
     """Rank by made-up words, to compile the kernels and to warm the index."""
-    texts.rank("a")
-    texts.rank("a", [dict.fromkeys(texts.extractor_.document_keys, "")])
+    index, vector, vectors = texts.extractor_.index_, None, None
+    if index.vectors is not None:
+        vector = np.ones(index.vectors.shape[1], np.float32)
+        vectors = {"1": vector}
+    else:
+        texts.rank("a", [dict.fromkeys(texts.extractor_.document_keys, "")])
+    texts.rank("a", query_vector=vector)
     # The words may match no document, so ask for one.
-    index = texts.extractor_.index_
-    texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})
+    candidates = {"1": index.document_ids[:1].tolist()}
+    texts.extractor_.transform(["a"], candidates, query_vectors=vectors)
 
 
-def made_up_lists(n_features: int, names: Sequence[str] | None = None) -> Iterator[RankingDataset]:
+def made_up_lists_for(ranker: Ranker) -> Iterator[RankingDataset]:
+    """Made-up lists with the features and vectors that a fitted ranker takes."""
+    door = ranker._door
+    return made_up_lists(ranker.n_features_in_, door.feature_names, door.n_dimensions)
+
+
+def made_up_lists(
+    n_features: int, names: Sequence[str] | None = None, n_dimensions: int | None = None
+) -> Iterator[RankingDataset]:
     """Lists that need different kernels: one document, many, several lists, missing values.
 
     Examples
@@ -136,7 +153,8 @@ def made_up_lists(n_features: int, names: Sequence[str] | None = None) -> Iterat
         if step:
             rows[::step, 0] = np.nan
         queries = np.repeat(np.arange(len(sizes)), sizes)
-        yield RankingDataset.from_arrays(rows, qid=queries, feature_names=names)
+        vectors = np.random.default_rng(1).random((len(rows), n_dimensions or n_features))
+        yield RankingDataset.from_arrays(rows, qid=queries, feature_names=names, vectors=vectors)
 
 
 def _datasets() -> Iterator[RankingDataset]:

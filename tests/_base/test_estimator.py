@@ -1,17 +1,21 @@
 import pickle
 import re
+import subprocess
+import sys
 
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from localrank._base.estimator import check_is_fitted, is_estimator
+from localrank._base.estimator import clone as own_clone
 from localrank.rankers import Ensemble, Quadratic, RankSVM
-from localrank.recipes import local_rank
+from localrank.recipes import adaptive_training, local_rank
 
 
 def test_parameters_of_parts_are_set_after_the_parts():
@@ -100,3 +104,68 @@ def test_a_pickle_keeps_parameters_and_requests():
     copy = pickle.loads(pickle.dumps(ranker))
     assert copy.C == 3.0
     assert copy.get_metadata_routing().fit.requests["query_weight"] is True
+
+
+def same(one, other):
+    """Whether two values are equal; parts by class and parameters."""
+    if isinstance(one, list | tuple):
+        return type(one) is type(other) and all(map(same, one, other))
+    if hasattr(one, "get_params"):
+        params, others = one.get_params(deep=False), other.get_params(deep=False)
+        return (
+            type(one) is type(other)
+            and one is not other
+            and params.keys() == others.keys()
+            and all(same(params[name], others[name]) for name in params)
+        )
+    return bool(one == other)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Quadratic(RankSVM(C=3.0)),
+        Ensemble([RankSVM(), Quadratic(RankSVM())]),
+        local_rank(2, ranker=Ensemble([RankSVM()])),
+        adaptive_training(3),
+        KMeans(3),
+        [RankSVM(), KMeans(2)],
+    ],
+)
+def test_a_clone_is_that_of_scikit_learn(part):
+    assert same(clone(part), own_clone(part))
+    assert same(part, own_clone(part))
+
+
+def test_a_clone_is_not_fitted_and_keeps_requests(queries):
+    with config_context(enable_metadata_routing=True):
+        ranker = own_clone(RankSVM().fit(queries).set_fit_request(query_weight="weights"))
+    assert not hasattr(ranker, "coef_")
+    assert ranker.get_metadata_routing().fit.requests["query_weight"] == "weights"
+
+
+def test_what_is_no_part_is_cloned_on_request_only():
+    with pytest.raises(TypeError, match="Cannot clone object"):
+        own_clone(3)
+    values = {"a": [1]}
+    copy = own_clone(values, safe=False)
+    assert copy == values
+    assert copy["a"] is not values["a"]
+
+
+class ChangesWhatItGets(RankSVM):
+    def __init__(self, C=1.0):
+        self.C = float(C) + 1
+
+
+def test_a_constructor_that_changes_a_parameter_is_refused():
+    with pytest.raises(RuntimeError, match="ChangesWhatItGets must store 'C' as it is"):
+        own_clone(ChangesWhatItGets())
+
+
+def test_training_imports_scikit_learn_only_for_its_parts():
+    code = (
+        "import sys; from localrank.data import make_queries; from localrank.recipes import "
+        "local_rank; local_rank(2).fit(make_queries(30)[0]); assert 'sklearn' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,10 +1,14 @@
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank._kernels.linalg import leading_eigenvectors
+from localrank._kernels import linalg
+
+# Compiled into kernels, and here by itself.
+leading_eigenvectors = numba.njit(linalg.leading_eigenvectors)
 
 
 def with_eigenvalues(values, rng):

@@ -1,5 +1,6 @@
 """Reading numbers from bytes, rounded as Python rounds them."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -11,12 +12,17 @@ from localrank._kernels import numbers, parsing
 NUMBER, UNSURE, NO_NUMBER = range(3)
 
 
+@numba.njit
+def parse_number(begin):
+    return numbers.parse_number(begin)
+
+
 def parse(token, after=b" "):
     """Outcome, value and length of the number that a token begins with."""
     margin = bytes(parsing.MARGIN)
     text = np.frombuffer(margin + token.encode() + after + margin, dtype=np.uint8)
     begin = text.ctypes.data + len(margin)
-    outcome, value, end = numbers.parse_number(begin)
+    outcome, value, end = parse_number(begin)
     return outcome, value, end - begin
 
 

@@ -1,11 +1,16 @@
 import math
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank._kernels.sums import order_free_means, order_free_sum
+from localrank._kernels import sums
+from localrank._kernels.sums import order_free_means
+
+# Compiled into kernels, and here by itself.
+order_free_sum = numba.njit(sums.order_free_sum)
 
 VALUES = {
     "ordinary": lambda rng, n: rng.normal(size=n),

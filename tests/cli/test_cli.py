@@ -17,6 +17,7 @@ import localrank
 from localrank.cli import app, main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
+from localrank.measures.parsing import TOOLS
 from localrank.rankers import LGMML, LambdaMART, RankSVM, distil
 from localrank.rankers.distilled import student_in_coordinates
 from localrank.recipes import local_rank
@@ -205,6 +206,28 @@ def test_the_convention_changes_the_measure(run, tmp_path):
     discount = 1 / np.log2(3)
     exponential, linear = (1 + 3 * discount) / (3 + discount), (1 + 2 * discount) / (2 + discount)
     assert values == pytest.approx([exponential, linear])
+
+
+def test_all_conventions_are_shown_with_what_they_do_differently(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n2 Q0 a 1 1 x\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 2\n2 0 a 0\n")
+    files = [tmp_path / "run.trec", tmp_path / "qrels"]
+    lines = json.loads(run("evaluate", *files, "--conventions", "all", "--json")[1])
+    shown = lines["conventions"]["ndcg@10"]
+    assert list(shown) == list(TOOLS)
+    for convention, line in shown.items():
+        single = run(
+            "evaluate", *files, "--measures", "ndcg@10", "--convention", convention, "--json"
+        )
+        assert json.loads(single[1])["mean"] == {line["measure"]: line["mean"]}
+    assert shown["sklearn"]["differences"] == ["gain is the label"]
+    _, out, err = run("evaluate", *files, "--conventions", "all", "--measures", "p@1,err@5")
+    assert re.findall(r"^ (\w+) +(\d\.\d{4})", out, re.MULTILINE)[:2] == [
+        ("default", "0.5000"),
+        ("letor3", "0.5000"),
+    ]
+    assert "p@1 is not in LightGBM, scikit-learn, allRank" in err
+    assert "err@5 of CatBoost: Labels must be at most" in err
 
 
 def test_a_query_without_a_value_is_null_in_json(run, tmp_path):

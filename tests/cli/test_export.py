@@ -1,13 +1,15 @@
 import json
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
 
 import localrank
-from localrank.data import RankingDataset, make_queries, read_letor, write_letor
-from localrank.export import Verification, targets
+from localrank.data import RankingDataset, as_runs, make_queries, read_letor, write_letor
+from localrank.export import Verification, list_targets, targets
 from localrank.export.lightgbm_file import LightGBM
+from localrank.fusion import Fusion, ReciprocalRankFusion, lists_dataset
 from localrank.rankers import DuhKirchhoff, LambdaMART
 
 
@@ -24,7 +26,8 @@ def test_the_list_that_the_help_names_has_every_target(run):
     _, out, _ = run("export", "--help")
     assert "localrank methods" in " ".join(out.split())
     _, out, _ = run("methods", "--json")
-    summaries = {name: target.declaration.summary for name, target in targets().items()}
+    every_target: dict[str, Any] = {**targets(), **list_targets()}
+    summaries = {name: target.declaration.summary for name, target in every_target.items()}
     listed = json.loads(out)["targets"]
     assert {name: entry["summary"] for name, entry in listed.items()} == summaries
     _, out, _ = run("methods")
@@ -112,3 +115,77 @@ def test_an_order_that_single_precision_changes_is_told_apart(run, tmp_path):
     assert "100 of 100 lists in the same order" in out
     assert "--float32" in out
     assert run("export", tmp_path / "model", *options, "--float32")[0] == 0
+
+
+@pytest.fixture(scope="module")
+def fusions(tmp_path_factory):
+    """Two lists, and fusions of them."""
+    folder = tmp_path_factory.mktemp("fusions")
+    rng = np.random.default_rng(0)
+    for name in ("bm25", "dense"):
+        with open(folder / f"{name}.trec", "w") as file:
+            for query in range(8):
+                scores = np.sort(rng.permutation(500)[:20])[::-1] / 32
+                documents = rng.permutation(30)[:20]
+                for rank, (document, score) in enumerate(zip(documents, scores, strict=True), 1):
+                    file.write(f"q{query} Q0 d{document} {rank} {score} {name}\n")
+    lists = lists_dataset(as_runs([folder / "bm25.trec", folder / "dense.trec"]))
+    ReciprocalRankFusion().fit(lists).save(folder / "ranks.localrank")
+    Fusion([1, 2]).fit(lists).save(folder / "z.localrank")
+    Fusion([1, 4], normalisation="min-max").fit(lists).save(folder / "scores.localrank")
+    return folder
+
+
+def verified(folder, *names):
+    return [option for name in names for option in ("--verify", folder / f"{name}.trec")]
+
+
+@pytest.mark.parametrize("model", ["ranks", "scores"])
+def test_a_fusion_is_written_for_an_engine_and_verified_with_its_lists(
+    run, fusions, model, tmp_path
+):
+    options = ["--to", "elasticsearch-retriever", "-o", tmp_path / "out"]
+    # The order of the options does not matter: a list is called like its file.
+    lists = verified(fusions, "dense", "bm25")
+    code, out, err = run("export", fusions / f"{model}.localrank", *options, *lists)
+    assert code == 0
+    assert "Wrote README.md, request.json into" in err
+    assert "8 of 8" in out
+
+
+def test_the_window_of_a_fusion_is_an_option(run, fusions, tmp_path):
+    options = ["--to", "qdrant-query", "-o", tmp_path / "out", "--window", "7"]
+    code, _, _ = run("export", fusions / "ranks.localrank", *options)
+    assert code == 0
+    request = json.loads((tmp_path / "out" / "request.json").read_text())
+    assert {each["limit"] for each in request["prefetch"]} == {7}
+    lists = verified(fusions, "bm25", "dense")
+    code, _, err = run("export", fusions / "ranks.localrank", *options, *lists)
+    assert code == 1
+    assert "--window 20" in " ".join(err.split())
+
+
+def test_lists_of_other_names_are_refused(run, fusions, tmp_path):
+    shutil.copy(fusions / "dense.trec", tmp_path / "other.trec")
+    options = ["--to", "qdrant-query", "-o", tmp_path / "out", *verified(fusions, "bm25")]
+    options += ["--verify", tmp_path / "other.trec"]
+    code, _, err = run("export", fusions / "ranks.localrank", *options)
+    assert code == 1
+    assert "The model fuses the lists bm25, dense. Got bm25, other" in " ".join(err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fusion_that_no_engine_computes_names_the_service(run, fusions, folder, tmp_path):
+    for model in (fusions / "z.localrank", folder / "model.localrank"):
+        options = [
+            "--to",
+            "vespa-fusion",
+            "-o",
+            tmp_path / "out",
+            *verified(fusions, "bm25", "dense"),
+        ]
+        code, _, err = run("export", model, *options)
+        assert code == 1
+        assert "cannot be exported" in err
+        assert "`localrank serve`" in " ".join(err.split())
+        assert not (tmp_path / "out").exists()

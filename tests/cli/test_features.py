@@ -8,7 +8,14 @@ from localrank._base.estimator import clone
 from localrank.cli.features import QRELS_FORMATS
 from localrank.data import read_letor, read_run, read_table
 from localrank.rankers import RankSVM
-from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
+from localrank.text import (
+    Analyzer,
+    FeatureExtractor,
+    TextRanker,
+    feature_names,
+    load_example,
+    load_extractor,
+)
 from localrank.text.example_texts import FILES
 from localrank.text.judgments import FORMATS
 
@@ -61,6 +68,14 @@ def test_letor_text_has_the_same_numbers(run, dataset, tmp_path):
     made = read_letor(tmp_path / "queries.txt")
     np.testing.assert_array_equal(made.features, dataset.features)
     np.testing.assert_array_equal(made.labels, dataset.labels)
+
+
+def test_sets_of_features_have_names(run, tmp_path):
+    options = ["--features", "definition", "--fields", "title,body", "-o", tmp_path]
+    code, _, error = run("features", CORPUS, QUERIES, *options)
+    assert code == 0, error
+    made = load_extractor(tmp_path / "extractor.localrank")
+    assert made.feature_names == feature_names("definition", ["title", "body"])
 
 
 def test_options_reach_the_extractor(run, tmp_path):

@@ -29,6 +29,9 @@ def test_a_file_that_is_no_model_is_refused(run, tmp_path):
         (["--share", "b=0.5"], "no model 'b'"),
         (["--share", "half"], "--share must be NAME=SHARE, such as new=0.05. Got 'half'"),
         (["--shadow", "b"], "no model 'b'"),
+        (["--interleave", "m"], "--interleave must be NAME:NAME, such as old:new. Got 'm'"),
+        (["--interleave", "m:b"], "no model 'b'"),
+        (["--clicks-log", "x"], "belongs to a live test: name the two models to interleave"),
         (["b=c"], "c: No such file"),
     ],
 )
@@ -68,3 +71,22 @@ def test_names_tokens_and_options_reach_the_service(run, model, tmp_path, monkey
     assert told["s"].models == {"m": model, "new": model}
     assert (told["s"].shares, told["s"].token, told["s"].max_body) == ({"new": 0.25}, "secret", 9)
     assert (told["host"], told["port"]) == ("127.0.0.1", 0)
+
+
+def test_a_live_test_reaches_the_service(run, model, tmp_path, monkeypatch):
+    from localrank import serving
+
+    told = {}
+    monkeypatch.setattr(serving, "serve", lambda settings, **_: told.update(s=settings))
+    options = ["--clicks-log", tmp_path / "c", "--clicks-within", 9, "--clicks-log-size", 1 << 21]
+    code, _, error = run("serve", model, f"new={model}", "--interleave", "m:new", *options)
+    assert code == 0, error
+    assert (told["s"].interleave, told["s"].clicks_log) == (("m", "new"), tmp_path / "c")
+    assert (told["s"].clicks_within, told["s"].clicks_log_size) == (9, 1 << 21)
+
+
+def test_a_folder_of_clicks_that_cannot_be_is_an_error_of_the_command(run, model, tmp_path):
+    (tmp_path / "file").write_text("")
+    options = ["--interleave", "m:new", "--clicks-log", tmp_path / "file", "--port", 0]
+    code, _, error = run("serve", model, f"new={model}", *options)
+    assert (code, "File exists" in error) == (1, True), error

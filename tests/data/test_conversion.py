@@ -230,7 +230,7 @@ def test_a_query_may_lie_in_several_files(tmp_path):
 def test_features_that_come_late_widen_the_table(tmp_path, monkeypatch):
     # A batch for each block of text, so that the first have no room for the last feature.
     monkeypatch.setattr("localrank.data.conversion._MAX_BATCH_BYTES", 0)
-    monkeypatch.setattr("localrank.data._letor_reader._BLOCK", 256)
+    monkeypatch.setattr("localrank.data._line_blocks._BLOCK", 256)
     path = tmp_path / "a.txt"
     path.write_text("".join(f"0 qid:{i % 7} 1:{i}\n" for i in range(500)) + "1 qid:0 9:4\n")
     convert(path, tmp_path / "out", partition_size=50, dtype=np.float64)
@@ -329,7 +329,7 @@ def test_bad_lines_are_named_and_nothing_is_left(text, message, tmp_path):
 def test_a_line_without_query_late_in_a_file_is_not_taken_for_another_format(tmp_path, monkeypatch):
     monkeypatch.setattr("localrank.data.conversion._MAX_BATCH_BYTES", 0)
     # One line for each block, so that every line is the first of a batch.
-    monkeypatch.setattr("localrank.data._letor_reader._BLOCK", 18)
+    monkeypatch.setattr("localrank.data._line_blocks._BLOCK", 18)
     text = "".join(f"0 qid:{i} 1:{i}\n" for i in range(100))
     (tmp_path / "a.txt").write_text(text + "0 1:5 #qid = 7\n" + text)
     with pytest.raises(

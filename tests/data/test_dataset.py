@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from localrank.data import RankingDataset, concatenate
+from localrank.data.dataset import SCORED_BYTES
 
 X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
 Y = np.array([0, 1, 2, 0])
@@ -180,6 +181,24 @@ def test_the_callers_array_stays_writable():
     values[0, 0] = 5
 
 
+@pytest.mark.parametrize("qid", [[1, 1, 1, 1], [1, 2, 1, 3], [1, 1, 2, 2]])
+def test_ids_do_not_change_with_the_callers_array(qid):
+    given = np.array(qid)
+    dataset = RankingDataset.from_arrays(X, Y, given)
+    before = dataset.query_ids.tolist()
+    given[:] = given[0] * 2
+    assert dataset.query_ids.tolist() == before
+    assert not dataset.query_ids.flags.writeable
+    assert not dataset.offsets.flags.writeable
+
+
+@pytest.mark.parametrize("row_bytes", [1, SCORED_BYTES // 4, SCORED_BYTES])
+def test_a_block_is_what_its_blocks_are(scattered, row_bytes):
+    blocks = list(scattered.query_blocks(row_bytes))
+    assert scattered.is_block(row_bytes) == (blocks == [scattered])
+    assert not scattered.view().is_block(row_bytes)
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -227,6 +246,11 @@ def test_a_column_without_values_is_missing(frame):
         ({"qid": [b"a", b""]}, "qid must not be missing. Entry 1 is an empty string"),
         ({"qid": ["a", "a\0"]}, "must not contain NUL or half of a surrogate pair. Entry 1"),
         ({"qid": ["a", "\ud800"]}, "must not contain NUL or half of a surrogate pair. Entry 1"),
+        ({"qid": ["\ud83d", "\ude00"]}, "half of a surrogate pair. Entry 0"),
+        ({"qid": np.array([[1], [2]], dtype=object)}, r"qid needs one entry .* Got shape \(2, 1\)"),
+        ({"qid": [(1, 2), (3, 4)]}, r"qid needs one entry .* Got shape \(2, 2\)"),
+        ({"qid": np.array([{1}, {2}])}, "must hold numbers, strings or dates. Got {<class 'set'>}"),
+        ({"qid": np.array(["2026", "NaT"], "M8[D]")}, "qid must not be missing. Entry 1 is NaT"),
         ({"qid": np.ma.array([1, 2], mask=[0, 1])}, "qid must not be missing. Entry 1"),
         ({"qid": np.ma.array(["a", "b"], mask=[0, 1])}, "qid must not be missing. Entry 1"),
         ({"document_ids": np.ma.array([1, 2], mask=[0, 1])}, "must not be missing. Entry 1"),

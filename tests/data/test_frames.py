@@ -15,7 +15,8 @@ from localrank.data import (
     read_table,
     write_table,
 )
-from localrank.data._frames import columns_of, frame_of, library_of
+from localrank.data._as_arrays import library_of
+from localrank.data._frames import columns_of, frame_of
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
 TABLE = {

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from naive_letor import naive_parse
 from numpy.testing import assert_array_equal
 
-from localrank.data import RankingDataset
+from localrank.data import RankingDataset, _line_blocks
 from localrank.data import _letor_reader as letor_reader
 from localrank.data.letor import read_letor, write_letor
 
@@ -43,7 +43,7 @@ def assert_same(left, right):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(letor_reader, "_BLOCK", 64)
+    monkeypatch.setattr(_line_blocks, "_BLOCK", 64)
 
 
 # What is refused, and how the error reads.
@@ -269,7 +269,7 @@ def test_features_are_contiguous_and_of_the_asked_type(dtype):
 )
 @pytest.mark.parametrize("block", [8, 1 << 20])
 def test_spelling_of_a_file_does_not_matter(monkeypatch, data, block):
-    monkeypatch.setattr(letor_reader, "_BLOCK", block)
+    monkeypatch.setattr(_line_blocks, "_BLOCK", block)
     expected = RankingDataset.from_arrays([[0.5, 3], [2, 4]], y=[1, 0], qid=[1, 1])
     assert_same(read(data), expected)
 
@@ -323,7 +323,7 @@ def test_line_that_adds_a_column_among_others_is_read():
 
 
 def test_line_longer_than_a_block_is_read(monkeypatch):
-    monkeypatch.setattr(letor_reader, "_BLOCK", 64)
+    monkeypatch.setattr(_line_blocks, "_BLOCK", 64)
     values = np.arange(1.0, 301)
     line = b" ".join(b"%d:%d" % (i, i) for i in range(1, 301))
     assert_array_equal(read(b"1 qid:1 " + line + b"\n").features, [values])
@@ -531,7 +531,7 @@ def outcome(parse, data):
 
 def assert_parsed_like_the_naive_parser(data, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letor_reader, "_BLOCK", block)
+        patch.setattr(_line_blocks, "_BLOCK", block)
         result = outcome(read, data)
     expected = outcome(naive_parse, data)
     assert (result is None) == (expected is None)
@@ -630,7 +630,11 @@ def test_labels_may_be_negative_and_come_back_as_they_were(tmp_path):
     [
         (b"localrank model 2\n8225 \n{}\n", "a model that localrank saved, not data"),
         (b"<!DOCTYPE html>\n<html>\n", "a web page, not data"),
-        (b"7 Q0 d1 1 0.5 bm25\n", "a TREC run, which has scores and no features"),
+        (
+            b"7 Q0 d1 1 0.5 bm25\n",
+            "a TREC run, which has scores and no features; `localrank evaluate` reads it, and "
+            "`localrank fuse --table` makes features of several",
+        ),
         (b"7 0 d1 2\n", "has TREC judgments and no features"),
     ],
 )

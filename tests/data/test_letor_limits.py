@@ -109,7 +109,7 @@ def test_table_that_cannot_fit_is_refused_with_its_size(first, tmp_path):
 
 
 def test_many_blocks_of_unequal_lines_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("localrank.data._letor_reader._BLOCK", 256)
+    monkeypatch.setattr("localrank.data._line_blocks._BLOCK", 256)
     rng = np.random.default_rng(0)
     widths = rng.choice([1, 2, 50], size=3000, p=[0.9, 0.09, 0.01])
     lines = [

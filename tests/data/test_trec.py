@@ -1,7 +1,9 @@
 import gzip
 import os
+import threading
 import tracemalloc
 
+import naive_runs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,11 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from localrank.data import (
-    Qrels,
     RankingDataset,
-    Run,
     align,
-    judged,
     read_qrels,
     read_run,
     write_letor,
@@ -54,29 +53,6 @@ def test_documents_without_ids_go_by_their_position_in_the_query(tmp_path):
     assert_array_equal(align(run, dataset), scores)
 
 
-def test_documents_that_the_run_lacks_are_not_retrieved(scattered):
-    run = Run(np.array(["a", "zz"]), np.array(["q", "q"]), np.array([5.0, 6.0]))
-    assert_array_equal(align(run, scattered), [-np.inf, 5.0, -np.inf, -np.inf])
-
-
-def test_two_documents_with_one_id_in_a_query_cannot_be_aligned():
-    dataset = RankingDataset.from_arrays(np.zeros((2, 1)), qid=[1, 1], document_ids=["x", "x"])
-    with pytest.raises(ValueError, match="Query '1' of the dataset has two .* same id, 'x'"):
-        align(Run(np.array(["1"]), np.array(["x"]), np.array([1.0])), dataset)
-
-
-def test_judgements_join_a_run_as_trec_eval_does():
-    run = Run(np.array(["1", "1", "2"]), np.array(["a", "b", "a"]), np.array([2.0, 1.0, 0.5]))
-    qrels = Qrels(
-        np.array(["1", "1", "1", "3"]), np.array(["b", "c", "a", "a"]), np.array([2.0, 1, -2, 1])
-    )
-    dataset, scores = judged(run, qrels)
-    assert_array_equal(dataset.query_ids, ["1", "3"])
-    assert_array_equal(dataset.document_ids, ["a", "b", "c", "a"])
-    assert_array_equal(dataset.relevance, [0, 2, 1, 1])
-    assert_array_equal(scores, [2.0, 1.0, -np.inf, -np.inf])
-
-
 def test_a_judged_document_twice_is_refused_by_line(tmp_path):
     (tmp_path / "qrels").write_text("1 0 a 1\n1 0 a 0\n")
     with pytest.raises(ValueError, match="qrels:2: document 'a' of query '1' again"):
@@ -114,12 +90,6 @@ def test_a_run_that_cannot_be_written_whole_leaves_the_old_one(scattered, tmp_pa
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_run_of_other_queries_is_refused():
-    run = Run(np.array(["1"]), np.array(["a"]), np.array([2.0]))
-    with pytest.raises(ValueError, match="no query in common"):
-        judged(run, Qrels(np.array(["2"]), np.array(["a"]), np.array([1.0])))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -131,6 +101,7 @@ def test_a_run_of_other_queries_is_refused():
         ("1 Q0 a 1 1_000 x\n", "run.trec:1: the score must be a finite number. Got '1_000'"),
         ("1 Q0 a 1 ١ x\n", "run.trec:1: the score must be a finite number"),
         ("1 Q0 a 1 0.5 x\r1 Q0 b 2 0.4 x\r", "run.trec:1: the line has a carriage return"),
+        ("\r\n1 Q0 a 1 0.5 x\ry\n", "run.trec:2: the line has a carriage return"),
     ],
 )
 def test_a_bad_run_is_refused_by_line(text, message, tmp_path):
@@ -235,3 +206,113 @@ def test_arguments_of_a_writer_in_another_order_are_said(writer, tmp_path):
     with pytest.raises(TypeError, match=rf"The order of arguments is {writer.__name__}\(dataset,"):
         writer(path, dataset, *scores)
     assert not path.exists()
+
+
+def outcome(read, path):
+    """What was read, as rows, or the text of the error after the path."""
+    try:
+        result = read(path)
+    except ValueError as error:
+        return str(error).removeprefix(f"{path}:")
+    values = result.scores if hasattr(result, "scores") else result.relevance
+    return list(
+        zip(result.query_ids.tolist(), result.document_ids.tolist(), values.tolist(), strict=True)
+    )
+
+
+def check_like_the_naive_reader(data, path):
+    path.write_bytes(data)
+    for read, expected in (
+        (read_run, naive_runs.read_lines(data, 6, 4, "score")),
+        (read_qrels, naive_runs.read_lines(data, 4, 3, "relevance", 1e100)),
+    ):
+        actual = outcome(read, path)
+        if isinstance(expected, str):
+            assert isinstance(actual, str)
+            assert actual.startswith(expected)
+        else:
+            # By their texts, which tell 0.0 from -0.0.
+            assert list(map(repr, actual)) == list(map(repr, expected))
+
+
+NUMBERS = st.one_of(
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.from_regex(r"[+-]?[0-9]{0,25}\.?[0-9]{0,25}([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.sampled_from(["1_0", "nan", "-inf", "0x1", "1e400", "1e-400", "--1", ".", "1e", "5e-324"]),
+)
+WORDS = st.text(st.sampled_from("ab0é\u3000語\\x205c\x1c\x85"), min_size=1, max_size=6)
+GAPS = st.sampled_from([" ", "  ", "\t", "\v", " \f "])
+ENDS = st.sampled_from(["\n", "\r\n", "\n\n", " \n", "\r\r\n", "\n \t\n"])
+
+
+@st.composite
+def made_up_lines(draw, n_columns):
+    text = draw(st.sampled_from(["", "\ufeff", "\n"]))
+    number = 4 if n_columns == 6 else 3
+    for _ in range(draw(st.integers(0, 12))):
+        words = [draw(WORDS) for _ in range(n_columns)]
+        words[number] = draw(NUMBERS) or "0"
+        gap = draw(GAPS)
+        text += draw(st.sampled_from(["", gap])) + gap.join(words) + draw(ENDS)
+    return text.encode()
+
+
+@pytest.mark.parametrize("n_columns", [6, 4])
+@pytest.mark.parametrize("block", [16, 1 << 20])
+@given(data=st.data())
+@settings(max_examples=150)
+def test_any_lines_are_read_like_the_naive_reader_reads_them(
+    n_columns, block, data, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("lines") / "lines"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("localrank.data._line_blocks._BLOCK", block)
+        check_like_the_naive_reader(data.draw(made_up_lines(n_columns)), path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_file_is_refused_or_read_as_the_naive_reader_does(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    lines = [f"q{i // 7} Q0 d{i} {i % 7} {rng.normal():.6g} tag\n" for i in range(12_500)]
+    data = bytearray("".join(lines).encode())
+    for place in rng.integers(0, len(data), seed):
+        data[place] = rng.choice(list(b"\0\r\n \xff\\ex9-_\t"))
+    check_like_the_naive_reader(bytes(data), tmp_path / "run")
+
+
+def test_errors_of_later_blocks_have_their_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("localrank.data._line_blocks._BLOCK", 64)
+    good = "".join(f"1 Q0 d{i} 1 0.5 x\n\n" for i in range(50))
+    (tmp_path / "run").write_text(good + "1 Q0 e 1 high x\n")
+    with pytest.raises(ValueError, match="run:101: the score must be a finite number. Got 'high'"):
+        read_run(tmp_path / "run")
+    (tmp_path / "run").write_text(good + "1 Q0 d7 1 0.5 x\n")
+    with pytest.raises(ValueError, match="run:101: document 'd7' .* it is in line 15"):
+        read_run(tmp_path / "run")
+
+
+def test_a_character_that_two_ids_share_is_not_text(tmp_path):
+    # Both halves together would be an é.
+    (tmp_path / "run").write_bytes(b"1 Q0 a\xc3 1 1 x\n1 Q0 \xa9b 2 0.5 x\n")
+    with pytest.raises(ValueError, match=r"run:1: the id b'a\\xc3' is not UTF-8"):
+        read_run(tmp_path / "run")
+
+
+def test_line_ends_of_windows_are_no_part_of_a_line(tmp_path):
+    (tmp_path / "run").write_bytes(b"\r\n1 Q0 a 1 0.5 x\r\n\r\n1 Q0 b 1 0.25 x\r\r\n")
+    run = read_run(tmp_path / "run")
+    assert (run.document_ids.tolist(), run.scores.tolist(), run.tag) == (
+        ["a", "b"],
+        [0.5, 0.25],
+        "x",
+    )
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("1 Q0 a 1 0.5 x\n"))
+    writer.start()
+    assert read_run(pipe).document_ids.tolist() == ["a"]
+    writer.join()

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import Fold, folds, make_queries, read_run, write_letor
 from localrank.evaluation import compare, correct, paired_test
+from localrank.evaluation._opponents import Entry
 from localrank.measures import NDCG, AveragePrecision, OrderErrorRate
 from localrank.rankers import GBRT, BestFeature, CrossEntropyMART, LambdaMART, Ranker, RankSVM
 from localrank.recipes import local_rank
@@ -195,9 +196,12 @@ def test_names_settings_and_seeds_make_the_methods(parts):
     comparison = compare(
         "local-rank", parts[:1], ["map"], settings=settings, random_state=3, n_controls=0
     )
-    assert comparison.entries["lambdamart"].ranker.random_state == 3
+    single, pair = (comparison.entries[name] for name in ("lambdamart", "global-ensemble-2"))
+    assert isinstance(single, Entry)
+    assert isinstance(pair, Entry)
+    assert single.ranker.random_state == 3
     assert comparison.results["local-rank"].n_models == 2
-    assert comparison.entries["global-ensemble-2"].ranker.rankers[1].random_state == 4
+    assert pair.ranker.rankers[1].random_state == 4
     assert comparison.made["seed"] == 3
 
 

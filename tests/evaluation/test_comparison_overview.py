@@ -6,7 +6,7 @@ import pytest
 
 from localrank._base.printing import as_latex, as_markdown, as_text
 from localrank.evaluation import paired_test
-from localrank.evaluation._comparison_overview import Overview, cost_notes, verdict
+from localrank.evaluation._comparison_overview import Overview, Words, cost_notes, verdict
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()
@@ -41,6 +41,8 @@ def judged(*, leader="a", n_alike=0, **methods):
             at_equal_cost={
                 name: both_measures(given[2]) for name, given in methods.items() if given[1]
             },
+            words=Words(),
+            cautions=[],
         )
     )
     return "\n".join(sentences)
@@ -213,6 +215,8 @@ def overview():
         tested=["a", "b", "mix"],
         bounds=[{"name": "a", "clairvoyant": 0.7, "control": 0.65}],
         rand_indices={"a": 0.25},
+        words=Words(),
+        sections=[],
         verdict=["a leads."],
         cost_notes=["a costs more."],
         failures=["c failed: no luck"],

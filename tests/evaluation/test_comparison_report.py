@@ -106,7 +106,7 @@ def by_hand():
     return Comparison(
         [measure],
         "base",
-        {name: Entry(RankSVM(), role, "global", "") for name, role in roles.items()},
+        {name: Entry(role, "global", "", RankSVM()) for name, role in roles.items()},
         results,
         {"local": "half"},
         {"local": {measure: paired(0.1, (-0.2, 0.3))}, "half": {measure: paired(0, (-1, 1))}},

@@ -115,6 +115,21 @@ def test_a_fingerprint_changes_with_anything_in_any_part():
     assert fingerprint(Fold("a", part(), None, part())) not in marks
 
 
+def test_a_fingerprint_changes_with_vectors():
+    rows = RankingDataset.from_arrays([[0.0], [1.0]], [0, 1], ["q", "q"])
+    first, second = np.eye(2, dtype=np.float32), np.ones((2, 2), np.float32)
+    query = np.ones((1, 2), np.float32)
+    tests = [
+        rows,
+        *(rows.with_vectors(v) for v in (first, second)),
+        rows.with_vectors(first, query),
+    ]
+    assert len({fingerprint(Fold("a", rows, None, test)) for test in tests}) == 4
+    single = RankingDataset.from_arrays([[0.0], [1.0]], [0, 1], ["q", "r"])
+    tests = [single.with_vectors(first), single.with_vectors(None, first)]
+    assert len({fingerprint(Fold("a", rows, None, test)) for test in tests}) == 2
+
+
 def test_a_fingerprint_is_that_of_the_whole_arrays_however_they_are_held(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     dataset, _ = make_queries(20, n_documents=(1, 9), n_features=5)

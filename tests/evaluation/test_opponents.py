@@ -44,9 +44,11 @@ def test_names_may_be_a_list_or_a_text_in_any_case():
     assert roles(text)["gbrt"] == "baseline"
 
 
-def test_all_is_every_method_but_the_lazy_one():
-    assert set(METHODS) - set(entries("all", "lambdamart")) == {"duh-kirchhoff"}
-    assert set(METHODS) <= set(entries("all,duh-kirchhoff", "lambdamart"))
+def test_all_is_every_method_but_the_lazy_one_and_those_of_lists():
+    lists = {"fusion", "hybrid", "reciprocal-rank-fusion", "smoothed-fusion"}
+    left_out = {"duh-kirchhoff", *lists}
+    assert set(METHODS) - set(entries("all", "lambdamart")) == left_out
+    assert set(METHODS) <= set(entries(",".join(["all", *left_out]), "lambdamart"))
 
 
 def test_rankers_take_part_as_they_are_given():

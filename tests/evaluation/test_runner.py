@@ -19,7 +19,15 @@ from localrank.evaluation.fold_results import FoldResult
 from localrank.evaluation.query_groups import group_map
 from localrank.evaluation.runner import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.measures import NDCG, AveragePrecision, parse_measure
-from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM
+from localrank.rankers import (
+    LGMML,
+    BestFeature,
+    Ensemble,
+    LambdaMART,
+    Quadratic,
+    Ranker,
+    RankSVM,
+)
 from localrank.recipes import local_rank, query_neighbours
 
 
@@ -221,6 +229,15 @@ def test_the_warm_up_is_small_and_once_for_each_method(parts, seen):
     for small, _, valid, _ in [seen[0], seen[2]]:
         assert small.n_queries == WARM_TRAIN > WARM_TEST
         assert valid.n_queries <= WARM_TRAIN
+
+
+def test_the_warm_up_has_few_metrics(parts, monkeypatch):
+    sizes, fit = [], LGMML._fit
+    monkeypatch.setattr(
+        LGMML, "_fit", lambda self, *a: sizes.append(self.n_metrics) or fit(self, *a)
+    )
+    run({"metrics": LGMML(20)}, parts[:1])
+    assert sizes == [5, 20]
 
 
 def test_a_failing_warm_up_does_not_matter(parts):

@@ -109,7 +109,7 @@ def test_the_seed_decides_what_is_drawn(values):
     assert len({p_value(seed) for seed in range(5)}) > 1
 
 
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomisation"])
 def test_p_is_uniform_where_methods_are_equal(test):
     rng = np.random.default_rng(7)
     p_values = [
@@ -117,6 +117,37 @@ def test_p_is_uniform_where_methods_are_equal(test):
         for _ in range(500)
     ]
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize(("wins", "ties", "losses"), [(7, 3, 1), (2, 0, 9), (4, 5, 4), (0, 2, 6)])
+def test_the_sign_test_is_that_of_scipy_without_ties(wins, ties, losses, rng):
+    differences = np.repeat([1.0, 0.0, -1.0], [wins, ties, losses])
+    differences *= rng.uniform(0.1, 1, size=len(differences))
+    result = paired_test(differences, np.zeros(len(differences)), test="sign")
+    assert_allclose(result.p_value, stats.binomtest(wins, wins + losses).pvalue, rtol=1e-12)
+
+
+def test_the_sign_test_never_exceeds_its_level():
+    # All 2^12 patterns of signs are equally likely.
+    patterns = np.array(list(itertools.product([1, -1], repeat=12)))
+    numbers, times = np.unique((patterns > 0).sum(axis=1), return_counts=True)
+    p_values = np.array(
+        [
+            paired_test(np.repeat([1.0, -1.0], [n, 12 - n]), np.zeros(12), test="sign").p_value
+            for n in numbers
+        ]
+    )
+    for p_value in p_values[p_values < 1]:
+        share = times[p_values <= p_value * (1 + 1e-9)].sum() / 2**12
+        assert_allclose(share, p_value, rtol=1e-9)
+
+
+def test_the_sign_test_goes_by_the_number_of_queries():
+    # Many small losses and one large win.
+    differences = np.append(np.full(15, -0.01), 5.0)
+    result = paired_test(differences, np.zeros(16), test="sign")
+    assert result.mean_difference > 0
+    assert result.sign == -1
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -245,10 +276,10 @@ def test_results_read_as_a_sentence(values):
     ("a", "b", "options", "message"),
     [
         ([1, 2], [1, 2, 3], {}, r"Got shapes \(2,\) and \(3,\) instead"),
-        ([[1, 2]], [[1, 2]], {}, r"Got shapes \(1, 2\)"),
+        ([[[1, 2]]], [[[1, 2]]], {}, r"Got shapes \(1, 1, 2\)"),
         ([1, np.nan], [1, 2], {}, "two queries or more with values of both methods. Got 1"),
         ([1, np.inf], [1, 2], {}, "finite"),
-        ([1, 2], [1, 2], {"test": "sign"}, "'wilcoxon' or 'randomisation'. Got 'sign' instead"),
+        ([1, 2], [1, 2], {"test": "z"}, "'randomisation' or 'sign'. Got 'z' instead"),
         ([1, 2], [1, 2], {"confidence": 95}, "between 0 and 1. Got 95 instead"),
         ([1, 2], [1, 2], {"n_resamples": 0}, "1 or larger. Got 0"),
     ],
@@ -318,3 +349,61 @@ def test_what_is_no_p_value_is_refused(p_values):
 def test_an_unknown_correction_is_refused():
     with pytest.raises(ValueError, match="'holm' or 'benjamini-hochberg'. Got 'bonferroni'"):
         correct([0.5], "bonferroni")
+
+
+def two_way(rng, n_runs, n_queries, of_queries, of_runs, of_both):
+    """Differences with mean 0: a part of each query, a part of each run, and the rest."""
+    return (
+        rng.normal(0, of_queries, n_queries)
+        + rng.normal(0, of_runs, (n_runs, 1))
+        + rng.normal(0, of_both, (n_runs, n_queries))
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_queries", "of_runs", "of_both"), [(0.1, 0, 0.05), (0.1, 0.05, 0.1), (0, 0.05, 0.01)]
+)
+def test_several_runs_cover_the_chance_of_training(of_queries, of_runs, of_both):
+    rng = np.random.default_rng(5)
+    draws = [two_way(rng, 4, 60, of_queries, of_runs, of_both) for _ in range(1500)]
+    alarms = np.mean([paired_test(d, np.zeros(60)).p_value < 0.05 for d in draws])
+    # Five per cent, and two standard errors of 1,500 draws.
+    assert alarms < 0.061
+    if of_runs:  # one run alone takes the chance of training for a gain
+        assert np.mean([paired_test(d[0], np.zeros(60)).p_value < 0.05 for d in draws]) > 0.3
+
+
+def test_runs_that_agree_are_one_run():
+    rng = np.random.default_rng(6)
+    a, b = rng.random((2, 30))
+    one, three = paired_test(a, b), paired_test([a, a, a], b)
+    assert three.n_runs == 3
+    assert_allclose(three.p_value, one.p_value, rtol=1e-12)
+    assert_allclose(three.interval, one.interval, rtol=1e-12)
+    assert_allclose(three.effect_interval, one.effect_interval, rtol=1e-12)
+    assert "3 runs; 30 queries" in repr(three)
+
+
+def test_the_variance_of_several_runs_is_the_sum_of_two():
+    rng = np.random.default_rng(7)
+    d = two_way(rng, 5, 20, 0.1, 0.1, 0.1) + 0.2
+    result = paired_test(d, np.zeros(20))
+    parts = np.array([d.mean(axis=0).var(ddof=1) / 20, d.mean(axis=1).var(ddof=1) / 5])
+    # The p-value is the level at which the interval ends at zero.
+    critical = parts @ stats.t.isf(result.p_value / 2, [19, 4]) / parts.sum()
+    assert_allclose(critical * np.sqrt(parts.sum()), d.mean(), rtol=1e-7)
+    ends = paired_test(d, np.zeros(20), confidence=1 - result.p_value).interval
+    assert_allclose(ends[0], 0, atol=1e-8)
+    assert_allclose(result.effect_size, d.mean() / d.mean(axis=0).std(ddof=1), rtol=1e-12)
+    assert result.effect_interval[0] < result.effect_size < result.effect_interval[1]
+
+
+def test_runs_of_both_methods_are_paired_and_must_be_as_many():
+    rng = np.random.default_rng(8)
+    a, b = rng.random((2, 3, 9))
+    assert paired_test(a, b).mean_difference == pytest.approx((a - b).mean())
+    assert paired_test(b[0], a).n_runs == 3
+    with pytest.raises(ValueError, match="two values for each query"):
+        paired_test(a, b[:2])
+    with pytest.raises(ValueError, match="Several runs"):
+        paired_test(a, b, test="wilcoxon")

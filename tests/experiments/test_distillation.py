@@ -4,8 +4,8 @@ from numpy.testing import assert_array_equal
 
 from localrank.data import Fold, folds, make_queries
 from localrank.experiments import Reproduction, Setting
-from localrank.experiments import wins as module
-from localrank.experiments.wins import (
+from localrank.experiments import where_coordinates_pay as module
+from localrank.experiments.where_coordinates_pay import (
     TaughtByMore,
     distillation,
     n_labelled,
@@ -49,7 +49,7 @@ def test_queries_are_shuffled_by_the_seed(fold):
 def test_each_collection_and_all_have_a_column(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "best", lambda n, random_state: RankSVM())
     monkeypatch.setattr(module, "one", lambda n, random_state: Distilled(RankSVM(), student()))
-    reproduction = Reproduction("wins", "some")
+    reproduction = Reproduction("where-coordinates-pay", "some")
     sources = {
         name: lambda seed, place=place: folds(
             make_queries(30, n_documents=(8, 12), n_features=5, random_state=place)[0],
@@ -58,7 +58,9 @@ def test_each_collection_and_all_have_a_column(monkeypatch, tmp_path):
         )
         for place, name in enumerate(("MQ2008", "OHSUMED"))
     }
-    distillation(reproduction, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
+    distillation(
+        reproduction, Setting(tmp_path, True, (0,), n_jobs=1, say=lambda line: None), sources
+    )
     gains, means = reproduction.tables
     assert list(gains.columns[2:]) == ["MQ2008", "OHSUMED", "all"]
     assert len(gains.rows) == 6

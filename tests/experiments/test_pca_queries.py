@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, folds, make_queries, write_letor
-from localrank.evaluation import tune
-from localrank.experiments import Setting
+from localrank.evaluation import paired_test, tune
+from localrank.evaluation.significance import corrected
+from localrank.experiments import Reproduction, Setting
+from localrank.experiments import pca_queries as module
 from localrank.experiments.pca_queries import CS, MAP, MEASURES, NAMES, reproduce
 from localrank.experiments.pca_queries import share_at_the_maximum as share
 from localrank.experiments.text_collections import raw_features, read_collection
@@ -15,112 +17,218 @@ from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores
 
-QUICK_CS = CS[1:4]
+SEEDS = (3, 8)
+FEW_CS = [0.01, 10.0]
+SCALINGS = {"none": None, "standard": "standard"}
 
 
 def rows(reproduction, title):
     (table,) = (table for table in reproduction.tables if table.title.startswith(title))
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return [list(row) for row in table.rows]
+
+
+def values(parts, models, measure=MAP):
+    """One value for each test query of all folds, a model for each fold."""
+    pairs = zip(parts, models, strict=True)
+    return np.concatenate([measure(fold.test, model.predict(fold.test)) for fold, model in pairs])
 
 
 def means(parts, models):
-    """Of each measure over the test queries of all folds, a model for each."""
-    pairs = list(zip(parts, models, strict=True))
-    return {
-        name: np.concatenate(
-            [m(fold.test, model.predict(fold.test)) for fold, model in pairs]
-        ).mean()
-        for name, m in zip(NAMES, MEASURES, strict=True)
-    }
+    return {name: values(parts, models, m).mean() for name, m in zip(NAMES, MEASURES, strict=True)}
+
+
+def tuned(ranker, grid, parts):
+    return [tune(ranker, grid, train, measure=MAP, valid=valid) for train, valid in parts]
 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """A quick one, on queries of two types with one feature in another unit."""
+    """A small one without validation queries, on queries of three types and a noisy feature."""
     dataset, _ = make_queries(
-        60, n_documents=(12, 18), n_features=6, n_types=2, separation=2, random_state=5
+        45, n_documents=(8, 12), n_features=6, n_types=3, separation=1, random_state=8
     )
-    noise = 1e5 * np.random.default_rng(0).normal(size=(dataset.n_documents, 1))
+    noise = 10 * np.random.default_rng(0).normal(size=(dataset.n_documents, 1))
     features = np.hstack([dataset.features, noise])
     dataset = RankingDataset.from_arrays(features, dataset.labels, dataset.query_index)
-    folder = tmp_path_factory.mktemp("data") / "made-up"
+    folder = tmp_path_factory.mktemp("data") / "ClueWeb09"
     folder.mkdir()
     for part in range(3):
-        write_letor(dataset.select(range(part, 60, 3)), folder / f"S{part + 1}.txt")
-    setting = Setting(folder, quick=True, n_jobs=1, say=lambda line: None)
-    parts = list(folds(folder))[:2]
-    chosen = [
-        tune(RankSVM(), {"C": QUICK_CS}, fold.train, measure=MAP, valid=fold.valid)
-        for fold in parts
-    ]
-    local = [
-        tune(
-            pca_queries(2),
-            {"ranker__C": QUICK_CS, "representation__scaling": [None, "standard"]},
-            fold.train,
-            measure=MAP,
-            valid=fold.valid,
-        )
-        for fold in parts
-    ]
-    return SimpleNamespace(reproduction=reproduce(setting), parts=parts, chosen=chosen, local=local)
+        write_letor(dataset.select(range(part, 45, 3)), folder / f"S{part + 1}.txt")
+    tests = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, few in (("CS", FEW_CS), ("CLUSTERS", [1, 2, 3]), ("HEIGHTS", [5])):
+            patch.setattr(module, name, few)
+        patch.setattr(module, "DECADES", FEW_CS)
+        numbers = {"letor": {(module.LETOR, "map"): 0.5}}
+        patch.setattr(module, "published_cells", lambda paper, *_: numbers.get(paper, {}))
+        claim = Reproduction.claim
+
+        def noted(self, says, measured, *given):
+            tests[says] = given
+            claim(self, says, measured, *given)
+
+        patch.setattr(Reproduction, "claim", noted)
+        setting = Setting(folder, seeds=SEEDS, n_jobs=1, say=lambda line: None)
+        reproduction = reproduce(setting)
+    parts = list(folds(folder, validation=False))
+    # Every third training query validates, and does not train.
+    split = []
+    for fold in parts:
+        places = np.arange(fold.train.n_queries)
+        split.append((fold.train.select(places % 3 != 2), fold.train.select(places[2::3])))
+    assert {len(set(t.query_ids) & set(v.query_ids)) for t, v in split} == {0}
+    grid = {
+        "grouping__n_clusters": [2, 3],
+        "ranker__C": FEW_CS,
+        "representation__scaling": [None, "standard"],
+    }
+    return SimpleNamespace(
+        reproduction=reproduction,
+        tests=tests,
+        parts=parts,
+        split=split,
+        grid=grid,
+        together=tuned(RankSVM(), {"C": FEW_CS}, split),
+        local=[tuned(pca_queries(random_state=seed), grid, split) for seed in SEEDS],
+    )
 
 
 def test_methods_have_the_means_of_their_own_models(experiment):
-    together = means(experiment.parts, [search.best_estimator for search in experiment.chosen])
-    local = means(experiment.parts, [search.best_estimator for search in experiment.local])
-    for row in rows(experiment.reproduction, "Section 4.2"):
-        assert row["RankSVM"] == pytest.approx(together[row["measure"]])
-        assert row["PCA queries"] == pytest.approx(local[row["measure"]])
-        assert row["difference"] == pytest.approx(row["PCA queries"] - row["RankSVM"])
-    # Two types are worth two models, so that no column can stand for another.
-    assert local["map"] > together["map"] + 0.05
-    assert len({round(value, 6) for value in (*together.values(), *local.values())}) > 14
+    parts, together, local = experiment.parts, experiment.together, experiment.local
+    one = means(parts, [search.best_estimator for search in together])
+    several = [means(parts, [search.best_estimator for search in run]) for run in local]
+    chosen = [
+        means(
+            parts,
+            [
+                max(pair, key=lambda search: search.path[search.best_index].mean).best_estimator
+                for pair in zip(together, run, strict=True)
+            ],
+        )
+        for run in local
+    ]
+    for _, name, *cells in rows(experiment.reproduction, "Section 4.2"):
+        both, any_ = ([run[name] for run in runs] for runs in (several, chosen))
+        expected = [one[name], np.mean(any_), np.std(any_, ddof=1)]
+        expected += [np.mean(both), np.std(both, ddof=1), np.mean(both) - one[name]]
+        assert cells[:6] == pytest.approx(expected, abs=1e-12)
+    # No column can stand for another.
+    assert len({round(run["map"], 6) for run in (*several, *chosen, one)}) == 5
 
 
-def test_the_claim_is_decided_by_the_difference_in_map(experiment):
-    claim, _ = experiment.reproduction.claims
-    (row,) = (r for r in rows(experiment.reproduction, "Section 4.2") if r["measure"] == "map")
-    assert claim.holds
-    assert claim.measured.startswith(f"MAP {row['difference']:+.4f}")
+def test_validation_queries_from_the_test_part_would_choose_other_models(experiment):
+    """So the means above are evidence of where the validation queries come from."""
+    third = [
+        (train, fold.test.select(range(2, fold.test.n_queries, 3)))
+        for (train, _), fold in zip(experiment.split, experiment.parts, strict=True)
+    ]
+    for seed, run in zip(SEEDS, experiment.local, strict=True):
+        wrong = tuned(pca_queries(random_state=seed), experiment.grid, third)
+        ours, theirs = (
+            values(experiment.parts, [search.best_estimator for search in searches]).mean()
+            for searches in (run, wrong)
+        )
+        assert abs(ours - theirs) > 1e-3
 
 
-@pytest.mark.parametrize(("column", "scaling"), [("no scaling", None), ("standard", "standard")])
-def test_columns_of_a_scaling_are_of_models_with_it(experiment, column, scaling):
-    def mean(n_clusters, **parameters):
-        models = [
-            pca_queries(
-                n_clusters, ranker=search.best_estimator, scaling=scaling, **parameters
-            ).fit(fold.train)
-            for fold, search in zip(experiment.parts, experiment.chosen, strict=True)
+def test_claims_have_tests_of_map_over_queries_and_seeds(experiment):
+    parts = experiment.parts
+    first, second = experiment.tests.values()
+    one = values(parts, [search.best_estimator for search in experiment.together])
+    both = [values(parts, [search.best_estimator for search in run]) for run in experiment.local]
+    expected = paired_test(both, one)
+    assert [(test.p, test.mean_difference, test.n_runs) for test in first] == [
+        (pytest.approx(expected.p), pytest.approx(expected.mean_difference), 2)
+    ]
+    reduced = corrected(
+        {
+            word: paired_test(
+                *(
+                    [of_variant(experiment, seed, scaling, 4, n_components=n) for seed in SEEDS]
+                    for n in (0.95, 1.0)
+                )
+            )
+            for word, scaling in SCALINGS.items()
+        }
+    )
+    assert [test.p for test in second] == pytest.approx([test.p for test in reduced.values()])
+    for (_, word, kept, every, gap, p, _), test in zip(
+        rows(experiment.reproduction, "Section 5"), reduced.values(), strict=True
+    ):
+        assert (gap, p) == pytest.approx((test.mean_difference, test.p))
+        assert kept - every == pytest.approx(gap)
+        means_of = [
+            np.mean(
+                [of_variant(experiment, seed, SCALINGS[word], 4, n_components=n) for seed in SEEDS]
+            )
+            for n in (0.95, 1.0)
         ]
-        return pytest.approx(means(experiment.parts, models)["map"])
-
-    for row in rows(experiment.reproduction, "MAP against the number of clusters"):
-        assert row[column] == mean(row["clusters"])
-    for row in rows(experiment.reproduction, "MAP against the number of highest"):
-        assert row[column] == mean(4, h=row["h"])
-    for row in rows(experiment.reproduction, "Section 5"):
-        if row["scaling"] == column.replace("no scaling", "none"):
-            assert row["0.95"] == mean(4, n_components=0.95)
-            assert row["all"] == mean(4, n_components=1.0)
+        assert [kept, every] == pytest.approx(means_of)
+    # The reduction matters here, and differently with each scaling.
+    gaps = [test.mean_difference for test in reduced.values()]
+    assert 0 not in gaps
+    assert gaps[0] != pytest.approx(gaps[1])
 
 
-def test_scaling_finds_types_beside_a_feature_in_another_unit(experiment):
-    last = rows(experiment.reproduction, "MAP against the number of clusters")[-1]
-    assert last["standard"] > last["no scaling"] + 0.05
-    assert last["clairvoyant"] >= last["standard"]
-    (row,) = rows(experiment.reproduction, "What the highest values carry")
-    tests = experiment.parts[0].test, experiment.parts[1].test
+def of_variant(experiment, seed, scaling, n_clusters, **parameters):
+    """Values of the method with the C of RankSVM in each fold."""
+    models = [
+        pca_queries(
+            n_clusters,
+            ranker=RankSVM(**search.best_parameters),
+            scaling=scaling,
+            random_state=seed,
+            **parameters,
+        ).fit(train)
+        for (train, _), search in zip(experiment.split, experiment.together, strict=True)
+    ]
+    return values(experiment.parts, models)
+
+
+def test_tables_of_parameters_have_models_with_these(experiment):
+    def expected(*arguments, **parameters):
+        runs = [of_variant(experiment, s, *arguments, **parameters).mean() for s in SEEDS]
+        return [np.mean(runs), np.std(runs, ddof=1)]
+
+    table = rows(experiment.reproduction, "MAP against the number of c")
+    assert [n for _, n, *_ in table] == [1, 2, 3]
+    one, *several = (row[2:] for row in table)
+    searches = experiment.together
+    mean = values(experiment.parts, [search.best_estimator for search in searches]).mean()
+    assert one == pytest.approx([mean, 0, mean, 0, mean, mean], abs=1e-9)
+    for n, row in enumerate(several, 2):
+        assert row[:4] == pytest.approx([*expected(None, n), *expected("standard", n)], abs=1e-9)
+        # No choice of a model is better than the clairvoyant one.
+        assert row[4] > row[2]
+    ((_, h, *found),) = rows(experiment.reproduction, "MAP against the number of h")
+    assert h == 5
+    assert found == pytest.approx(
+        [*expected(None, 4, h=5), *expected("standard", 4, h=5)], abs=1e-9
+    )
+
+
+def test_the_baseline_of_letor_has_unscaled_features_and_means_of_folds(experiment):
+    searches = tuned(RankSVM(scaling=None), {"C": FEW_CS}, experiment.split)
+    expected = [
+        MAP(fold.test, search.best_estimator.predict(fold.test)).mean()
+        for fold, search in zip(experiment.parts, searches, strict=True)
+    ]
+    ((_, _, ours, published, _),) = rows(experiment.reproduction, "The baseline as LETOR")
+    assert (ours, published) == (pytest.approx(np.mean(expected)), 0.5)
+
+
+def test_components_are_counted_with_each_scaling(experiment):
+    ((_, _, _, _, *found),) = rows(experiment.reproduction, "What the highest values carry")
+    tests = [fold.test for fold in experiment.parts]
     every = RankingDataset.from_arrays(
         np.concatenate([t.features for t in tests]),
         qid=np.concatenate([t.query_index + 100 * i for i, t in enumerate(tests)]),
     )
-    assert row["components, scaling none"] == 1
     scaled = TopScores(scaling="standard").fit(every)
-    assert row["components, scaling standard"] == len(scaled.components_) > 1
     within = Scaled(TopScores()).fit(every).representation_
-    assert row["components, scaling within queries"] == len(within.components_)
+    plain = TopScores().fit(every)
+    assert found == [len(model.components_) for model in (plain, scaled, within)]
+    assert len(set(found)) > 1
 
 
 def test_values_at_the_maximum_are_counted_among_features_that_vary():
@@ -159,9 +267,9 @@ def texts(tmp_path_factory):
 
 @pytest.mark.slow
 def test_text_collections_are_ranked_by_their_raw_features(texts):
-    setting = Setting(texts, quick=True, n_jobs=1, say=lambda line: None)
+    setting = Setting(texts, quick=True, seeds=(0,), n_jobs=1, say=lambda line: None)
     reproduction = reproduce(setting)
-    ranked = {row["collection"]: row for row in rows(reproduction, "Text collections")}
+    ranked = {row[0]: row for row in rows(reproduction, "Text collections")}
     assert list(ranked) == ["cisi", "med"]
     methods = rows(reproduction, "Section 4.2")
     for name, row in ranked.items():
@@ -171,24 +279,24 @@ def test_text_collections_are_ranked_by_their_raw_features(texts):
         kept = sum(int((fold.test.labels > 0).sum()) for fold in parts)
         judged = sum(query + 1 in asked for query, _, _ in collection.judgments)
         assert kept < judged
-        assert list(row.values()) == [name, 130, len(asked), judged, kept, kept / judged]
-        both = {"ranker__C": QUICK_CS, "representation__scaling": [None, "standard"]}
+        assert row == [name, 130, len(asked), judged, kept, kept / judged]
+        both = {"ranker__C": CS, "representation__scaling": [None, "standard"]}
         for column, ranker, grid in (
-            ("RankSVM", RankSVM(), {"C": QUICK_CS}),
-            ("PCA queries", pca_queries(2), both),
-            ("PCA queries or RankSVM", pca_queries(), both | {"grouping__n_clusters": [1, 2]}),
+            (2, RankSVM(), {"C": CS}),
+            (5, pca_queries(2), both),
+            (3, pca_queries(), both | {"grouping__n_clusters": [1, 2]}),
         ):
-            tuned = [tune(ranker, grid, f.train, measure=MAP, valid=f.valid) for f in parts]
-            expected = means(parts, [search.best_estimator for search in tuned])
-            by_measure = {r["measure"]: r[column] for r in methods if r["collection"] == name}
+            searches = tuned(ranker, grid, [(fold.train, fold.valid) for fold in parts])
+            expected = means(parts, [search.best_estimator for search in searches])
+            by_measure = {r[1]: r[column] for r in methods if r[0] == name}
             assert by_measure == pytest.approx(expected)
     # One model for all is better somewhere, and is chosen.
-    assert any(row["PCA queries or RankSVM"] != row["PCA queries"] for row in methods)
+    assert any(row[3] != row[5] for row in methods)
     assert sum("on med" in claim.says for claim in reproduction.claims) == 2
 
 
 @pytest.mark.slow
 def test_one_text_collection_goes_by_its_own_folder(texts):
-    setting = Setting(texts / "med", quick=True, n_jobs=1, say=lambda line: None)
+    setting = Setting(texts / "med", quick=True, seeds=(0,), n_jobs=1, say=lambda line: None)
     reproduction = reproduce(setting)
-    assert [row["collection"] for row in rows(reproduction, "Text collections")] == ["med"]
+    assert [row[0] for row in rows(reproduction, "Text collections")] == ["med"]

@@ -24,25 +24,28 @@ def pooled():
     return Pooled(results, ["OHSUMED", "MQ2008"])
 
 
-def test_values_are_means_over_the_seeds(pooled):
+def test_every_seed_has_its_values(pooled):
     seeds = [result["svm"].values(MEASURE) for result in pooled.results["MQ2008"]]
     assert (seeds[0] != seeds[1]).any()
-    assert_array_equal(pooled.values("MQ2008", "svm", MEASURE), (seeds[0] + seeds[1]) / 2)
+    assert_array_equal(pooled.by_run("MQ2008", "svm", MEASURE), seeds)
+    assert pooled.mean("MQ2008", "svm", MEASURE) == pytest.approx(np.mean(seeds))
+    spread = np.std([values.mean() for values in seeds], ddof=1)
+    assert pooled.spread("MQ2008", "svm", MEASURE) == pytest.approx(spread)
 
 
 def test_all_are_the_queries_of_the_pooled_collections(pooled):
-    both = [pooled.values(name, "svm", MEASURE) for name in pooled.names]
-    assert_array_equal(pooled.values(ALL, "svm", MEASURE), np.concatenate(both))
+    both = [pooled.by_run(name, "svm", MEASURE) for name in pooled.names]
+    assert_array_equal(pooled.by_run(ALL, "svm", MEASURE), np.hstack(both))
 
 
 def test_held_out_are_the_test_queries_of_the_last_two_parts(pooled):
     expected = []
     for name in pooled.names:
-        values = pooled.values(name, "feature", MEASURE)
+        values = pooled.by_run(name, "feature", MEASURE)
         late = np.isin(pooled.results[name][0]["feature"].fold_names, ["Fold1", "Fold5"])
         assert late.sum() == 12
-        expected.append(values[late])
-    assert_array_equal(pooled.values(HELD_OUT, "feature", MEASURE), np.concatenate(expected))
+        expected.append(values[:, late])
+    assert_array_equal(pooled.by_run(HELD_OUT, "feature", MEASURE), np.hstack(expected))
 
 
 def test_places_name_what_there_is(pooled):
@@ -52,7 +55,7 @@ def test_places_name_what_there_is(pooled):
 
 
 def test_a_test_is_of_the_first_method_against_the_second(pooled):
-    values = [pooled.values(ALL, method, MEASURE) for method in ("svm", "feature")]
+    values = [pooled.by_run(ALL, method, MEASURE) for method in ("svm", "feature")]
     assert pooled.test(ALL, "svm", "feature", MEASURE) == paired_test(*values)
 
 

@@ -8,7 +8,6 @@ from localrank.experiments.recipe_members import (
     available,
     members,
     needed,
-    sample_seeds,
     train,
     with_recipes,
 )
@@ -110,11 +109,6 @@ def test_a_member_of_several_recipes_is_needed_once():
 def test_recipes_without_all_members_are_left_out(results):
     few = {name: results[name] for name in needed(["2 mixed"])}
     assert list(with_recipes(few)) == ["LambdaMART", "CrossEntropyMART", "2 mixed"]
-
-
-def test_samples_have_seeds_that_no_other_sample_has(tmp_path):
-    assert sample_seeds(setting(tmp_path, seeds=(7, 8)), 3) == [7, 1007, 2007]
-    assert sample_seeds(setting(tmp_path, quick=True), 3) == [0]
 
     def seeds(seed):
         used = {getattr(r, "random_state", None) for r in members(seed).values()}

@@ -31,10 +31,16 @@ def test_values_are_means_of_the_runs(two):
     assert_allclose(Repeats(two).values("m", MAP), [0.75, 0.75, 0.0])
 
 
-def test_a_query_with_one_label_counts_in_no_run_that_leaves_it_so(two):
-    values = Repeats(two, two_labels=True).values("m", MAP)
-    assert_allclose(values, [0.75, 0.5, np.nan])
-    assert Repeats(two, two_labels=True).mean("m", MAP) == pytest.approx(0.625)
+def test_a_query_with_one_label_in_some_run_does_not_count(two):
+    runs = Repeats(two, two_labels=True)
+    assert_allclose(runs.by_run("m", MAP), [[1.0, np.nan, np.nan], [0.5, 0.5, np.nan]])
+    assert_allclose(runs.values("m", MAP), [0.75, np.nan, np.nan])
+    assert runs.mean("m", MAP) == pytest.approx(0.75)
+
+
+def test_the_spread_is_that_of_the_means_of_runs(two):
+    assert Repeats(two).spread("m", MAP) == pytest.approx(np.std([2 / 3, 1 / 3], ddof=1))
+    assert np.isnan(Repeats(two[:1]).spread("m", MAP))
 
 
 def test_gains_are_tested_as_pairs_of_values():
@@ -56,10 +62,8 @@ def test_a_cell_has_the_difference_its_interval_and_p():
 
 
 def test_slopes_are_those_of_least_squares(rng):
-    x, gains = np.log2([10.0, 20.0, 40.0, 80.0]), rng.normal(size=(4, 6))
-    gains[1, 2] = gains[3, 4] = np.nan
-    expected = []
-    for values in gains.T:
-        known = ~np.isnan(values)
-        expected.append(np.polyfit(x[known], values[known], 1)[0])
+    x, gains = np.log2([10.0, 20.0, 40.0, 80.0]), rng.normal(size=(4, 2, 6))
+    expected = [[np.polyfit(x, gains[:, i, j], 1)[0] for j in range(6)] for i in range(2)]
     assert_allclose(slopes(x, gains), expected)
+    gains[1, 1, 2] = np.nan
+    assert np.isnan(slopes(x, gains)[1, 2])

@@ -1,5 +1,6 @@
 import json
 import math
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from localrank.experiments.reproduction import (
     Making,
     Reproduction,
     ResultTable,
+    Verdict,
     decided,
     difference,
     text,
 )
 
-MAKING = Making("the command", 77, 120, {"python": "3.12", "numpy": "2.1"})
+VERSIONS = {"python": "3.12", "numpy": "2.1"}
+MAKING = Making("the command", (0, 7), "2026-11-18", "at commit 1a2b", "9f8e", 77, 120, VERSIONS)
 BARS = Chart("bars", panels={"OHSUMED": {"KNN": [0.5]}}, ticks=["map"], y_label="mean")
 
 
@@ -34,10 +37,11 @@ def reproduction():
         )
     )
     reproduction.claims += [
-        Claim("a is better", True, "+0.1"),
-        Claim("b is worse", False, "-0.1"),
-        Claim("c is better", None, "p = 0.5"),
-        Claim("d is better", True, "+0.2"),
+        Claim("a is better", Verdict.YES, "+0.1"),
+        Claim("b is worse", Verdict.NO, "-0.1"),
+        Claim("c is better", Verdict.UNDECIDED, "p = 0.5"),
+        Claim("d is better", Verdict.YES, "+0.2"),
+        Claim("e is fast", Verdict.NOT_TESTED, "3 s"),
     ]
     reproduction.figure("figure-4", "Bars.", BARS)
     return reproduction
@@ -81,8 +85,8 @@ def test_numbers_of_numpy_print_like_pythons(value):
 def test_the_conclusion_sorts_what_holds_from_what_does_not(reproduction):
     assert reproduction.conclusion == (
         "On OHSUMED the paper is borne out where it says that a is better (+0.1); that d is better "
-        "(+0.2). The paper is not borne out where it says that b is worse (-0.1). The differences "
-        "are within the noise where the paper says that c is better (p = 0.5)."
+        "(+0.2). The paper is not borne out where it says that b is worse (-0.1). Nothing "
+        "is established where the paper says that c is better (p = 0.5)."
     )
     assert "can be tested" in Reproduction("lgmml", "OHSUMED").conclusion
 
@@ -91,11 +95,14 @@ def test_the_page_has_the_command_the_source_and_everything_found(reproduction):
     page = reproduction.markdown(MAKING)
     for part in (
         "```\nthe command\n```",
-        "Made in 2 minutes of processor time with Python 3.12, numpy 2.1.",
+        "Made on 2026-11-18 at commit 1a2b (digest of the experiment's code: 9f8e), seeds 0, 7, in "
+        "2 minutes of processor time with Python 3.12, numpy 2.1.",
         "Banerjee",
         reproduction.conclusion,
         "| b is worse | no | -0.1 |",
         "| c is better | undecided | p = 0.5 |",
+        "| e is fast | not tested | 3 s |",
+        "[their numbers](figures/local-rank-ohsumed.json)",
         "![Bars.](figures/local-rank-ohsumed-figure-4.svg)",
     ):
         assert part in page
@@ -114,15 +121,31 @@ def test_what_is_written_can_be_read_again(reproduction, tmp_path):
     assert reproduction.write(folder, MAKING)
     drawn = (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text()
     assert all(f">{text}</text>" in drawn for text in ("OHSUMED", "KNN", "map", "mean"))
-    assert (folder / "index.md").read_text() == reproduction.markdown(MAKING)
-    results = json.loads((folder / "results.json").read_text())
-    assert results["command"] == "the command"
-    assert (results["seconds"], results["cpu_seconds"]) == (77, 120)
-    assert results["tables"][0]["rows"] == [
+    page = (folder / "local-rank-ohsumed.md").read_bytes()
+    assert page.decode() == reproduction.markdown(MAKING)
+    record = json.loads((folder / "local-rank-ohsumed.json").read_text())
+    assert [claim["verdict"] for claim in record.pop("claims")] == [
+        "yes",
+        "no",
+        "undecided",
+        "yes",
+        "not tested",
+    ]
+    assert record == {
+        "experiment": "local-rank",
+        "data": "OHSUMED",
+        "quick": False,
+        **vars(MAKING),
+        "seeds": [0, 7],
+        "page": sha256(page).hexdigest()[:16],
+    }
+
+
+def test_json_has_the_rows_of_the_tables_without_nan(reproduction):
+    assert reproduction.as_json()["tables"][0]["rows"] == [
         ["KNN", "map", 0.5, 0.75, -0.25],
         ["KNN", "p@5", None, None, None],
     ]
-    assert [claim["holds"] for claim in results["claims"]] == [True, False, None, True]
 
 
 def test_the_numbers_of_the_figures_draw_them_again(reproduction, tmp_path):
@@ -138,30 +161,62 @@ def test_without_matplotlib_figures_are_numbers_alone(reproduction, tmp_path, mo
     monkeypatch.setattr(base, "find_spec", lambda name: None)
     assert not reproduction.write(tmp_path, MAKING)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["local-rank-ohsumed.json"]
-    assert "figures/" not in (tmp_path / "index.md").read_text()
+    assert "figures/" not in (tmp_path / "local-rank-ohsumed.md").read_text()
 
 
-def test_a_difference_is_decided_by_its_p_value():
-    noise = [0.1, -0.1, 0.1, -0.1]
-    assert decided(paired_test(noise, np.zeros(4))) is None
-    ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
-    assert decided(ahead) is True
-    assert decided(paired_test(np.zeros(4), [0.1, 0.11, 0.12, 0.13])) is False
-    assert difference(ahead).startswith("+0.1150, p")
+AHEAD = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
+BEHIND = paired_test(np.zeros(4), [0.1, 0.11, 0.12, 0.13])
+EQUAL = paired_test([0.1, -0.1, 0.1, -0.1], np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("tests", "verdict"),
+    [
+        ([AHEAD], Verdict.YES),
+        ([BEHIND], Verdict.NO),
+        ([EQUAL], Verdict.UNDECIDED),
+        ([AHEAD, AHEAD], Verdict.YES),
+        ([AHEAD, EQUAL], Verdict.UNDECIDED),
+        ([AHEAD, BEHIND], Verdict.NO),
+    ],
+)
+def test_a_claim_holds_if_all_tests_say_so_and_falls_with_one(tests, verdict):
+    reproduction = Reproduction("lgmml", "OHSUMED")
+    reproduction.claim("a is better", "+0.1", *tests)
+    assert reproduction.claims == [Claim("a is better", verdict, "+0.1")]
+    assert decided(*tests) is verdict
+
+
+def test_without_a_test_a_claim_is_a_number():
+    reproduction = Reproduction("lgmml", "OHSUMED")
+    reproduction.claim("a is faster", "3 s")
+    assert reproduction.claims[0].verdict is Verdict.NOT_TESTED
+    assert "a is faster" not in reproduction.conclusion
+    assert "| a is faster | not tested | 3 s |" in reproduction.markdown(MAKING)
+
+
+def test_a_quick_run_has_no_verdicts():
+    reproduction = Reproduction("lgmml", "OHSUMED", quick=True)
+    reproduction.claim("a is better", "+0.1", AHEAD)
+    reproduction.claim_better("b is better", "MAP", AHEAD)
+    assert {claim.verdict for claim in reproduction.claims} == {Verdict.NOT_TESTED}
+    assert reproduction.conclusion == (
+        "A quick run of OHSUMED tries the command. It judges nothing."
+    )
 
 
 def test_a_claim_of_a_test_has_its_difference_and_verdict():
-    ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
     reproduction = Reproduction("lgmml", "OHSUMED")
-    reproduction.claim_better("a is better", "MAP", ahead, " on few queries")
+    reproduction.claim_better("a is better", "MAP", AHEAD, " on few queries")
     (claim,) = reproduction.claims
-    assert claim.holds is True
-    assert claim.measured == f"MAP {difference(ahead)} on few queries"
+    assert claim.verdict is Verdict.YES
+    assert difference(AHEAD).startswith("+0.1150, p")
+    assert claim.measured == f"MAP {difference(AHEAD)} on few queries"
 
 
 def test_claims_can_be_of_others_than_a_paper():
     reproduction = Reproduction(
-        "wins", "A, B", claims=[Claim("a wins", True, "+0.1")], claimant="localrank"
+        "wins", "A, B", claims=[Claim("a wins", Verdict.YES, "+0.1")], claimant="localrank"
     )
     assert (
         reproduction.conclusion

@@ -62,14 +62,33 @@ def test_methods_may_differ_from_fold_to_fold(setting):
     assert list(result.fold_means(MAP)) == ["Fold1", "Fold2"]
 
 
+def ids(*parts):
+    return [part.query_ids.tolist() for part in parts]
+
+
 def test_folds_without_validation_hold_out_every_third_training_query():
     dataset, _ = make_queries(13, n_documents=(3, 5))
     train, test = dataset.select(range(10)), dataset.select(range(10, 13))
     (fold,) = with_validation([Fold("split", train, None, test)])
-    assert fold.valid.query_ids.tolist() == train.query_ids[2::3].tolist()
-    assert set(fold.train.query_ids) | set(fold.valid.query_ids) == set(train.query_ids)
+    (every,) = ids(train)
+    assert ids(fold.valid) == [every[2::3]]
+    assert ids(fold.train) == [[query for query in every if query not in every[2::3]]]
+    assert ids(fold.test) == ids(test)
+
+
+def test_folds_with_validation_stay_as_they_are():
+    dataset, _ = make_queries(13, n_documents=(3, 5))
     given = list(folds(dataset, 3))
     assert with_validation(given) == given
+
+
+def test_each_fold_trains_validates_and_tests_on_parts_of_its_own(setting):
+    parts = [read_letor(setting.folder / f"S{part}.txt").query_ids.tolist() for part in range(1, 5)]
+    for number, fold in enumerate(setting.validated_folds):
+        train, valid, test = ids(fold.train, fold.valid, fold.test)
+        turned = parts[number:] + parts[:number]
+        assert sorted(train) == sorted(turned[0] + turned[1])
+        assert (valid, test) == (turned[2], turned[3])
 
 
 def test_a_collection_without_a_validation_part_trains_on_all_others(setting, tmp_path):
@@ -81,4 +100,26 @@ def test_a_collection_without_a_validation_part_trains_on_all_others(setting, tm
     first = Setting(copied).folds[0]
     assert first.valid is None
     assert_array_equal(first.test.query_ids, read_letor(copied / "S1.txt").query_ids)
-    assert first.train.n_queries == 60 - first.test.n_queries
+    others = [read_letor(copied / f"S{part}.txt") for part in (2, 3, 4)]
+    assert sorted(first.train.query_ids) == sorted(np.concatenate(ids(*others)))
+    # Validation queries come from training, not from the test.
+    validated = Setting(copied).validated_folds[0]
+    train, valid = ids(validated.train, validated.valid)
+    assert sorted(train + valid) == sorted(first.train.query_ids)
+    assert ids(validated.test) == ids(first.test)
+
+
+def test_missing_values_are_told_with_their_place(setting, tmp_path):
+    setting.refuse_missing_values()
+    copied = tmp_path / "MQ2008"
+    copied.mkdir()
+    for part in setting.folder.iterdir():
+        (copied / part.name).write_bytes(part.read_bytes())
+    queries = read_letor(copied / "S4.txt")
+    features = queries.features.copy()
+    features[queries.offsets[2], 4] = np.nan
+    write_letor(queries.replaced(features=features), copied / "S4.txt")
+    query = queries.query_ids[2]
+    # S4 tests in the first fold.
+    with pytest.raises(ValueError, match=f"in Fold1, query {query}, feature 5 is missing"):
+        Setting(copied).refuse_missing_values()

@@ -1,12 +1,22 @@
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from localrank.data import make_queries, write_letor
-from localrank.experiments import Setting, wins
-from localrank.experiments.recipe_members import needed
+from localrank.evaluation import paired_test
+from localrank.experiments import Reproduction, Setting, wins
+from localrank.experiments.recipe_members import RANK_SVM, needed
+from localrank.experiments.repeated_runs import MEASURES, cell
 from localrank.experiments.wins import EQUAL_COST, MADE_OF, SHOWN, wins_methods
 from localrank.rankers import RankSVM
 
+SEEDS = (0, 1000)
+DUELS = [("fast", "2 mixed"), ("one", "LambdaMART")]
+METHODS = ("RankSVM", "LambdaMART", "2 mixed", "pca_queries", "query_neighbours", "one", "fast")
 PARTS = {"OHSUMED": 5, "ClueWeb09": 5, "MSLR-sample": 5, "notes": 0}
 
 
@@ -23,9 +33,9 @@ def data(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def cheap(monkeypatch):
-    """Linear models under the names of the methods, which the seed decides too; no sections."""
+@pytest.fixture(scope="module")
+def cheap():
+    """Linear models under the names of the methods, which the seed decides too."""
 
     def methods(seed, n_trees):
         return {
@@ -33,8 +43,9 @@ def cheap(monkeypatch):
             for place, name in enumerate(wins_methods(seed))
         }
 
-    monkeypatch.setattr(wins, "wins_methods", methods)
-    monkeypatch.setattr(wins, "SECTIONS", ())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wins, "wins_methods", methods)
+        yield
 
 
 def tables(reproduction):
@@ -77,8 +88,9 @@ def test_runs_of_distant_seeds_share_none():
 
 
 def test_known_collections_of_a_folder_are_taken_or_the_folder_itself(data):
-    assert list(wins.collections(data)) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
-    assert wins.collections(data / "notes") == {"notes": data / "notes"}
+    assert list(wins.collections(Setting(data))) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
+    assert wins.collections(Setting(data / "notes")) == {"notes": data / "notes"}
+    assert len(wins.collections(Setting(data, quick=True))) == 1
 
 
 def test_documents_are_shuffled_within_their_queries(data):
@@ -103,52 +115,136 @@ def test_clueweb_trains_on_four_parts_and_others_on_three(data):
     assert not wins.has_validation(data / "ClueWeb09")
 
 
-@pytest.mark.slow
-def test_collections_are_pooled_but_for_the_one_for_information(data, cheap):
-    reproduction = wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
-    assert reproduction.data == "OHSUMED, ClueWeb09"
-    by_title = tables(reproduction)
+def value(dataset_folds, seed, models, measure):
+    """Values of the test queries of the folds, a dict of models' standardised scores averaged."""
+    parts = []
+    for fold in dataset_folds:
+        scores = []
+        for views in models:
+            standardised = []
+            for model in views:
+                score = model.fit(fold.train).predict(fold.test)
+                for begin, end in zip(fold.test.offsets, fold.test.offsets[1:], strict=False):
+                    part = score[begin:end]
+                    score[begin:end] = (part - part.mean()) / part.std()
+                standardised.append(score)
+            scores.append(np.mean(standardised, axis=0))
+        parts.append(measure(fold.test, np.mean(scores, axis=0)))
+    return np.concatenate(parts)
+
+
+@pytest.fixture(scope="module")
+def experiment(data, cheap):
+    """Few methods and two folds of all collections, with linear models; the tests of its claims."""
+    lines, tests = [], {}
+    claim = Reproduction.claim
+
+    def noted(self, says, measured, *given):
+        tests[says] = given
+        claim(self, says, measured, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reproduction, "claim", noted)
+        patch.setattr(wins, "N_QUICK", 3)
+        patch.setattr(wins, "DUELS", DUELS)
+        patch.setattr(wins, "PLOTTED", DUELS)
+        patch.setattr(wins, "OPPONENTS", [other for _, other in DUELS])
+        patch.setattr(wins, "FEW", METHODS)
+        setting = Setting(data, True, SEEDS, n_jobs=1, say=lines.append, store=data / "runs")
+        reproduction = wins.reproduce(setting)
+        n_lines = len(lines)
+        again = wins.reproduce(setting)
+    return SimpleNamespace(
+        reproduction=reproduction,
+        again=again,
+        tests=tests,
+        lines=lines[:n_lines],
+        lines_again=lines[n_lines:],
+    )
+
+
+def test_collections_are_pooled_but_for_the_one_for_information(experiment):
+    assert experiment.reproduction.data == "OHSUMED, ClueWeb09"
+    by_title = tables(experiment.reproduction)
     duels = by_title["The recipes against global models of equal cost"]
     assert list(duels.columns[2:]) == ["OHSUMED", "ClueWeb09", "all", "held out"]
-    assert len(duels.rows) == 2 * 8
+    assert len(duels.rows) == 2 * len(DUELS)
     stopped = by_title["The opponents with validation queries"]
     assert list(stopped.columns[2:]) == ["OHSUMED", "held out"]
     everything = by_title["Everything"]
-    assert [row[0] for row in everything.rows] == [m for m in SHOWN if m in wins.FEW]
+    assert [row[0] for row in everything.rows] == [m for m in SHOWN if m in METHODS]
     assert list(everything.columns[1:5]) == ["OHSUMED", "ClueWeb09", "all", "MSLR-sample"]
 
 
-@pytest.mark.slow
-def test_several_seeds_are_averaged_and_shown_alone(data, cheap):
-    def duel(title, seeds):
-        setting = Setting(data / "OHSUMED", True, seeds, n_jobs=1, say=lambda line: None)
-        cell = tables(wins.reproduce(setting))[title].rows[0][2]
-        return float(cell.split()[0])
+def test_a_claim_has_the_test_of_its_models_over_queries_and_seeds(experiment, data, cheap):
+    measure = MEASURES[0]
+    recipes = {
+        "fast": [["LambdaMART"], ["CrossEntropyMART, in coordinates"]],
+        "2 mixed": [["LambdaMART", "CrossEntropyMART"]],
+    }
+    by_run = {
+        name: [
+            np.concatenate(
+                [
+                    value(
+                        list(wins.shuffled_folds(data / collection, seed))[:2],
+                        seed,
+                        [[wins.wins_methods(seed, 300)[m] for m in view] for view in views],
+                        measure,
+                    )
+                    for collection in ("OHSUMED", "ClueWeb09")
+                ]
+            )
+            for seed in SEEDS
+        ]
+        for name, views in recipes.items()
+    }
+    expected = paired_test(by_run["fast"], by_run["2 mixed"])
+    (test,) = experiment.tests["fast ranks better than 2 mixed by ndcg@10"]
+    assert (test.mean_difference, test.p_value) == pytest.approx(
+        (expected.mean_difference, expected.p_value)
+    )
+    assert test.n_runs == 2
+    # One family: two duels, four places, two measures.
+    duels = tables(experiment.reproduction)["The recipes against global models of equal cost"]
+    assert "the 16 comparisons" in duels.note
+    (row,) = (row for row in duels.rows if row[:2] == ["fast − 2 mixed", "ndcg@10"])
+    assert row[4] == cell(test)
 
-    main = "The recipes against global models of equal cost"
-    first, second = duel(main, (0,)), duel(main, (1000,))
-    assert duel("Seeds from 1000", (0, 1000)) == second
-    assert duel(main, (0, 1000)) == pytest.approx((first + second) / 2, abs=2e-4)
+
+def test_losses_of_the_papers_methods_are_claimed_the_other_way_round(experiment):
+    (worse,) = experiment.tests["pca_queries ranks worse than RankSVM, which it is made of, by map"]
+    title = "The papers' local methods against the models they are made of, and in coordinates"
+    rows = {tuple(row[:2]): row for row in tables(experiment.reproduction)[title].rows}
+    assert rows["pca_queries", "RankSVM"][3] == cell(worse.test)
+    assert worse.sign == -worse.test.sign
+    assert {(name, RANK_SVM) for name in ("pca_queries", "query_neighbours")} <= set(rows)
 
 
-def test_finished_work_is_not_done_again(data, cheap, tmp_path):
-    lines = []
-    setting = Setting(data / "OHSUMED", quick=True, n_jobs=1, store=tmp_path, say=lines.append)
-    first = wins.reproduce(setting)
-    n_trained = sum("trained" in line for line in lines)
-    assert n_trained == 2 * (len(needed(wins.FEW)) + len(needed(wins.OPPONENTS)))
-    again = wins.reproduce(setting)
-    assert sum("trained" in line for line in lines) == n_trained
+def test_every_process_trains_in_the_same_order():
+    code = "from localrank.experiments.wins import *; print(needed(FEW), needed(OPPONENTS))"
+    orders = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert b"LambdaMART, seed 5" in orders[0]
+    assert orders[0] == orders[1]
+
+
+def test_finished_work_is_not_done_again(experiment):
+    assert any("trained" in line for line in experiment.lines)
+    assert not any("trained" in line for line in experiment.lines_again)
+    first, again = experiment.reproduction, experiment.again
     assert [table.rows for table in again.tables] == [table.rows for table in first.tables]
 
 
-@pytest.mark.slow
-def test_sections_get_the_shuffled_folds_of_every_collection(data, cheap, monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        wins, "SECTIONS", (lambda reproduction, setting, sources: seen.update(sources),)
-    )
-    wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
-    assert list(seen) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
-    fold, expected = next(seen["OHSUMED"](7)), next(wins.shuffled_folds(data / "OHSUMED", 7))
+def test_sources_are_the_shuffled_folds_of_every_collection(data):
+    sources = wins.sources_of(Setting(data))
+    assert list(sources) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
+    fold, expected = sources["OHSUMED"](7)[0], next(wins.shuffled_folds(data / "OHSUMED", 7))
     assert (fold.train.features == expected.train.features).all()

@@ -64,6 +64,15 @@ def test_equal_scores_stay_in_input_order():
     assert broken.first_move.gap == 0
 
 
+def test_ties_of_the_ranker_may_be_free():
+    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), qid=[1, 1, 1])
+    tied, broken = np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 0.0])
+    assert Verification.of(dataset, tied, broken, free_ties=True).same_order
+    assert not Verification.of(dataset, broken, tied, free_ties=True).same_order
+    wrong = Verification.of(dataset, tied, np.array([0.0, 1.0, 2.0]), free_ties=True)
+    assert (wrong.first_move.rank, wrong.first_move.exported_rank) == (1, 2)
+
+
 def test_a_score_that_is_no_number_is_an_error(lists):
     dataset, scores = lists
     exported = scores.copy()

@@ -41,9 +41,13 @@ WITHOUT = {
     "LGMML": "distances x to anchors",
     "McRank": "softmax of 5 sums of trees",
     "MultipleHyperplaneRanker": "positions of documents",
+    "NeighbourColumns": "compares the vectors of a query's documents",
+    "NestedRanker": "stage by stage",
+    "ReciprocalRankFusion": "no formula that a search engine knows",
+    "SmoothedFusion": "compares the vectors of a query's documents",
 }
 # Rankers that compute in single precision.
-NETS = ("ListNet", "RankNet", "ListwiseNet", "best")
+NETS = ("ListNet", "RankNet", "ListwiseNet", "best", "hybrid")
 
 
 def with_holes(dataset):

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from localrank import LocalRanker, rankers, recipes
+from localrank import LocalRanker, fusion, rankers, recipes
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, KnownGroups
-from localrank.rankers import MLR, RMLR, RankSVM
+from localrank.rankers import L1MLR, MLR, RMLR, RankSVM
 from localrank.registry import declared, make_sample
 from localrank.representations import Mean, RelevantContrast, TopContrast
 from localrank.selection import NearestCentroid, SameCategory
@@ -33,7 +33,7 @@ def documents() -> RankingDataset:
 
 def models() -> dict:
     """Small models that hold every class which a file may hold."""
-    parts = {**declared(rankers), **declared(recipes)}
+    parts = {**declared(rankers), **declared(fusion), **declared(recipes)}
     samples = {name: make_sample(part) for name, part in parts.items()}
     samples["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
     samples["cells"] = recipes.query_neighbours(3).set_params(selector__index="cells")
@@ -41,7 +41,8 @@ def models() -> dict:
         Mean(), KnownGroups(KINDS), RankSVM(), SameCategory(KINDS, representation=Mean())
     )
     vectors = {query: np.cos(query + np.arange(5.0)) for query in range(21)}
-    samples["mlr"], samples["r-mlr"] = MLR(query_vectors=vectors), RMLR(query_vectors=vectors)
+    for name, kind in {"mlr": MLR, "r-mlr": RMLR, "l1-mlr": L1MLR}.items():
+        samples[name] = kind(query_vectors=vectors)
     samples["contrast"] = LocalRanker(
         RelevantContrast(),
         Agglomerative(2),

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import fcluster
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from sklearn.cluster import AgglomerativeClustering, BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
-from localrank.grouping import Agglomerative, Groups, Neighbourhoods
+from localrank.grouping import Agglomerative, Groups, Neighbourhoods, agglomerative
 from localrank.grouping import _training as training
 from localrank.grouping import neighbourhoods as module
 from localrank.grouping._training import merge_small
-from localrank.grouping.base import group_queries
+from localrank.grouping.base import Reordered, group_queries
 from localrank.representations import Mean, PrincipalComponents
 
 
@@ -267,3 +267,36 @@ def test_components_of_well_separated_types_are_clustered_by_type():
     components = PrincipalComponents(3).fit(dataset)
     home = Agglomerative(4).group(components, components.transform(dataset)).home
     assert adjusted_rand_score(types, home) > 0.9
+
+
+def test_reordered_rows_are_those_of_a_reordered_array(rng):
+    array, order = rng.normal(size=(9, 2)), rng.permutation(9)
+    rows = Reordered(array, order)
+    assert_array_equal(np.asarray(rows), array[order])
+    assert_array_equal(rows[2:5], array[order][2:5])
+    assert_array_equal(rows[np.array([7, 1])], array[order][[7, 1]])
+    assert_array_equal(np.asarray(rows.chosen(np.array([3, 0]))), array[order][[3, 0]])
+
+
+@pytest.mark.parametrize("n_compared", [1, 4, 7, 512])
+@pytest.mark.parametrize("reorder", [False, True])
+def test_distances_of_pairs_are_those_of_all_in_blocks(monkeypatch, rng, n_compared, reorder):
+    monkeypatch.setattr(agglomerative, "_COPIED", n_compared)
+    dataset, _ = make_queries(20)
+    representation = PrincipalComponents(3).fit(dataset)
+    descriptions = representation.transform(dataset)
+    order = rng.permutation(20) if reorder else np.arange(20)
+    distances = representation.distances(descriptions[order], descriptions[order])
+    rows = Reordered(descriptions, order) if reorder else descriptions
+    pairs = agglomerative._pair_distances(representation, rows)
+    assert_allclose(pairs, distances[np.triu_indices(20, k=1)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("linkage", ["complete", "average"])
+@pytest.mark.parametrize("max_queries", [None, 12])
+def test_blocks_do_not_change_the_groups(monkeypatch, points, linkage, max_queries):
+    grouping = Agglomerative(3, linkage=linkage, max_queries=max_queries)
+    expected = grouping.group(Mean(), points)
+    monkeypatch.setattr(agglomerative, "_COPIED", 5)
+    for rows in (points, Reordered(points, np.arange(len(points)))):
+        assert_array_equal(grouping.group(Mean(), rows).home, expected.home)

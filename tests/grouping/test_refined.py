@@ -86,8 +86,9 @@ def transcription(train, test, k, rounds):
             means.append(features[np.argsort(-features[:, best])[:10]].mean(axis=0))
         return np.array(means)
 
-    logistic = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    probabilities = logistic.fit(top(train), clusters).predict_proba(top(test))
+    unit = np.abs(top(train)).max()
+    logistic = LogisticRegression(max_iter=1000).fit(top(train) / unit, clusters)
+    probabilities = logistic.predict_proba(top(test) / unit)
     selective = np.empty(test.n_documents)
     fusion = np.zeros(test.n_documents)
     for q in range(test.n_queries):
@@ -288,7 +289,7 @@ def test_changes_are_counted_whatever_the_groups_are_called(rng):
             {"grouping__grouping": "twice"},
             "of Refined must be one of localrank.grouping or",
         ),
-        ({"selector__classifier": KMeans(2)}, "'classifier' parameter of Classifier must be a cl"),
+        ({"selector__classifier": KMeans(2)}, "'classifier' parameter of Classifier must be 'on"),
     ],
 )
 def test_wrong_parameters_are_refused(typed, parameters, message):
@@ -341,7 +342,7 @@ class TestClassifier:
         sure = self.fitted(train, labels, classifier=loose)
         modest = self.fitted(train, labels, classifier=LogisticRegression(C=1e-6))
         assert sure.calibration_error_ > modest.calibration_error_ + 0.1
-        assert self.fitted(train, types[:100]).calibration_error_ < 0.2
+        assert self.fitted(train, types[:100]).calibration_error_ < sure.calibration_error_
 
     def test_one_group_needs_no_classifier(self, typed):
         train, test, _ = typed

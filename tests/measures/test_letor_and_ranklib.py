@@ -61,6 +61,24 @@ def test_ranklib_has_the_same_values(dataset, scores, cutoff):
         assert_allclose(measure(dataset, scores), [value(r) for r in ranked], rtol=1e-12)
 
 
+@pytest.mark.parametrize("cutoff", [1, 3, 10])
+@pytest.mark.parametrize(("dataset", "scores"), LISTS, ids=["tied", "untied", "graded"])
+def test_allrank_has_the_same_values(dataset, scores, cutoff):
+    ranked = in_order(dataset, scores)
+    for name, oracle in {
+        "ndcg": oracles.allrank_ndcg,
+        "mrr": oracles.allrank_reciprocal_rank,
+    }.items():
+        measure = parse_measure(f"{name}@{cutoff}", convention="allrank")
+        expected = [oracle(labels, cutoff) for labels in ranked]
+        assert_allclose(measure(dataset, scores), expected, rtol=1e-12)
+
+
+def test_allrank_looks_for_the_best_document_not_for_a_relevant_one():
+    measure = parse_measure("mrr", convention="allrank")
+    assert measure(dataset_of([1, 0, 2]), [3.0, 2.0, 1.0]) == [1 / 3]
+
+
 @pytest.fixture(scope="module")
 def ohsumed(benchmark_data):
     return read_letor([benchmark_data / "OHSUMED" / f"S{part}.txt.gz" for part in range(1, 6)])

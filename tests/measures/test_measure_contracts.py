@@ -11,18 +11,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset
 from localrank.measures import (
-    _ties as ties,
-)
-from localrank.measures import (
+    NDCG,
+    _cascade,
+    _hits,
+    _ties,
     average_precision,
+    bpref,
     evaluate,
-    expected_reciprocal_rank,
+    inst,
+    judged,
     ndcg,
     order_error_rate,
     parse_measure,
-    precision,
+    rank_biased_precision,
     reciprocal_rank,
+    success,
 )
+from localrank.measures._ties import TIE_RULES
 from localrank.measures.base import CutMeasure
 from localrank.measures.parsing import measures_of
 
@@ -142,18 +147,26 @@ def test_each_kernel_is_compiled_once_whatever_the_input():
     dataset, scores = random_lists(6)
     fixed = scores.copy()
     fixed.flags.writeable = False
-    rules = ("averaged", "input", "pessimistic", "document_id")
+    every = [replace(m, ties=rule) for m in MEASURES for rule in m.tie_rules if rule in TIE_RULES]
+    unjudged = dataset.replaced(relevance=dataset.labels - (np.arange(len(scores)) % 2))
     for values in (scores, fixed, scores.astype(np.float32), np.repeat(scores, 2)[::2]):
-        evaluate(dataset, values, [replace(m, ties=rule) for m in MEASURES for rule in rules])
+        evaluate(dataset, values, every)
+        evaluate(unjudged, values, every)
+        evaluate(dataset.replaced(relevance=1000 * dataset.labels), values, [NDCG()])
         evaluate(dataset, values, [parse_measure("map(rel=2,denominator=reachable)@3")])
         evaluate(dataset, values, [parse_measure("oer(high=2,low=1)")])
     for kernel in (
         ndcg._ndcg,
         average_precision._average_precision,
         reciprocal_rank._reciprocal_rank,
-        precision._hits,
-        expected_reciprocal_rank._expected_reciprocal_rank,
+        _hits.hits,
+        _cascade.cascade,
+        success._success,
+        judged._judged,
+        bpref._bpref,
+        inst._inst,
+        rank_biased_precision._rank_biased,
         order_error_rate._order_error_rate,
-        ties._arrange,
+        _ties._arrange,
     ):
         assert len(kernel.signatures) == 1, kernel

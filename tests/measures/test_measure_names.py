@@ -4,18 +4,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localrank.measures import (
+    F1,
+    INST,
     NDCG,
     AveragePrecision,
+    Bpref,
     ExpectedReciprocalRank,
+    Judged,
     OrderErrorRate,
+    PFound,
     Precision,
+    RankBiasedPrecision,
+    Recall,
     ReciprocalRank,
+    RPrecision,
+    Success,
     parse_measure,
 )
 from localrank.measures.parsing import TOOLS, measures_of
 
 CUTOFFS = st.none() | st.integers(1, 10**6)
 POSITIVE = st.floats(0.001, 900, allow_nan=False) | st.integers(1, 5)
+SHARE = st.floats(0.001, 0.999, allow_nan=False)
 SHARED = {
     "ties": st.sampled_from(["averaged", "input", "pessimistic", "document_id"]),
     "empty": st.sampled_from([0, 1, 0.0, 1.0, "skip"]),
@@ -34,9 +44,28 @@ MEASURES = st.one_of(
         AveragePrecision, CUTOFFS, denominator=st.sampled_from(["relevant", "reachable"]), **BINARY
     ),
     st.builds(AveragePrecision, **(BINARY | {"ties": st.just("threshold")})),
-    st.builds(ReciprocalRank, CUTOFFS, **BINARY),
+    st.builds(ReciprocalRank, CUTOFFS, target=st.sampled_from(["relevant", "highest"]), **BINARY),
     st.builds(Precision, CUTOFFS, short=st.sampled_from(["pad", "shrink"]), **BINARY),
-    st.builds(ExpectedReciprocalRank, CUTOFFS, max_relevance=POSITIVE, **SHARED),
+    st.builds(
+        ExpectedReciprocalRank,
+        CUTOFFS,
+        max_relevance=POSITIVE,
+        gain=st.sampled_from(["exponential", "linear"]),
+        **SHARED,
+    ),
+    st.builds(PFound, CUTOFFS, max_relevance=POSITIVE, decay=SHARE, **SHARED),
+    st.builds(Recall, CUTOFFS, **BINARY),
+    st.builds(F1, CUTOFFS, short=st.sampled_from(["pad", "shrink"]), **BINARY),
+    st.builds(Success, CUTOFFS, **BINARY),
+    st.builds(RankBiasedPrecision, CUTOFFS, p=SHARE, **BINARY),
+    st.builds(RPrecision, **BINARY),
+    st.builds(Bpref, **BINARY),
+    st.builds(Judged, CUTOFFS, **SHARED),
+    st.builds(
+        INST,
+        target=st.floats(0.5, 50) | st.integers(1, 5),
+        **(BINARY | {"ties": st.sampled_from(["input", "pessimistic", "document_id"])}),
+    ),
     st.builds(OrderErrorRate, **SHARED),
     st.builds(OrderErrorRate, high=st.floats(5, 9), low=st.floats(0, 4), **SHARED),
 )
@@ -72,6 +101,28 @@ def test_the_text_of_a_measure_is_read_back(measure):
         ("precision@5", Precision(5)),
         ("pre@5", Precision(5)),
         ("err@20", ExpectedReciprocalRank(20)),
+        ("recall_5", Recall(5)),
+        ("R@5", Recall(5)),
+        ("R(rel=2)@5", Recall(5, relevance_level=2)),
+        ("set_recall", Recall()),
+        ("Rprec", RPrecision()),
+        ("r-precision", RPrecision()),
+        ("f1", F1()),
+        ("F1@5", F1(5)),
+        ("f1_5", F1(5)),
+        ("F1(rel=2)", F1(relevance_level=2)),
+        ("set_F", F1()),
+        ("set_P", Precision()),
+        ("success_5", Success(5)),
+        ("hit_rate@3", Success(3)),
+        ("RBP", RankBiasedPrecision()),
+        ("rbp(p=0.95)@10", RankBiasedPrecision(10, p=0.95)),
+        ("RBP(rel=1,p=0.5)", RankBiasedPrecision(p=0.5, relevance_level=1)),
+        ("rbp.95", RankBiasedPrecision(p=0.95)),
+        ("rbp.95@10", RankBiasedPrecision(10, p=0.95)),
+        ("bpref", Bpref()),
+        ("INST(T=2)", INST(target=2)),
+        ("Judged@10", Judged(10)),
         ("oer", OrderErrorRate()),
         ("OER(high=2,low=1)", OrderErrorRate(high=2, low=1)),
     ],
@@ -87,6 +138,8 @@ def test_common_spellings_are_understood(text, measure):
         (NDCG(10, gain="linear", ties="input"), "ndcg(gain=linear,ties=input)@10"),
         (AveragePrecision(100, relevance_level=2), "map(rel=2)@100"),
         (ReciprocalRank(empty=1), "mrr(empty=1)"),
+        (RankBiasedPrecision(10, p=0.95), "rbp(p=0.95)@10"),
+        (INST(target=2), "inst(t=2)"),
         (OrderErrorRate(), "oer"),
     ],
 )
@@ -97,7 +150,10 @@ def test_a_measure_prints_as_its_shortest_name(measure, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ngcd@10", r"There is no measure 'ngcd'. Did you mean 'ndcg'\? There are: err, map,"),
+        (
+            "ngcd@10",
+            r"There is no measure 'ngcd'. Did you mean 'ndcg'\? There are: bpref, err, f1,",
+        ),
         ("recal@5", "There is no measure 'recal'"),
         ("", "There is no measure ''"),
         ("ndcg@0", "must be a positive integer. Got 'ndcg@0'"),
@@ -124,7 +180,9 @@ def test_a_wrong_name_is_refused_with_what_there_is(text, message):
 
 
 def test_a_wrong_convention_is_refused_with_what_there_is():
-    with pytest.raises(ValueError, match=r"no convention 'trec'. .*There are: default, letor3"):
+    with pytest.raises(
+        ValueError, match=r"no convention 'trec'. .*There are: allrank, catboost, default, letor3"
+    ):
         parse_measure("map", convention="trec")
 
 
@@ -136,6 +194,9 @@ def test_a_wrong_convention_is_refused_with_what_there_is():
         ("oer", "lightgbm", "LightGBM has no measure 'oer'"),
         ("map@5", "ranklib", "RankLib has 'map' only without a cutoff"),
         ("map@5", "sklearn", "scikit-learn has 'map' only without a cutoff"),
+        ("f1@5", "trec_eval", "trec_eval has 'f1' only without a cutoff"),
+        ("map", "allrank", "allRank has no measure 'map'. It has mrr, ndcg."),
+        ("rbp", "catboost", "CatBoost has no measure 'rbp'"),
     ],
 )
 def test_a_measure_that_the_tool_does_not_have_is_refused(text, convention, message):
@@ -169,7 +230,11 @@ def test_a_parameter_in_the_name_overrides_the_convention():
         (lambda: NDCG(ties=["input"]), r"Got \['input'\] instead"),
         (lambda: Precision(5, relevance_level=0), "must be a number above 0 or None. Got 0"),
         (lambda: Precision(5, relevance_level="2"), "must be a number above 0 or None. Got '2'"),
-        (lambda: ExpectedReciprocalRank(max_relevance=0), "must be a number above 0"),
+        (lambda: ExpectedReciprocalRank(max_relevance=0), "must be a finite number above 0"),
+        (lambda: RankBiasedPrecision(p=1), "must be a finite number above 0 and below 1. Got 1"),
+        (lambda: INST(target=0.2), "must be a finite number, 0.5 or larger. Got 0.2"),
+        (lambda: INST(ties="averaged"), "must be 'input', 'pessimistic' or 'document_id'"),
+        (lambda: PFound(decay=0), "must be a finite number above 0, at most 1. Got 0"),
         (lambda: OrderErrorRate(high=1), "The 'low' parameter .* Got None instead"),
         (lambda: OrderErrorRate(high=1, low=2), "must be larger than 'low', 2.0. Got 1.0"),
     ],

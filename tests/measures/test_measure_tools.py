@@ -9,7 +9,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from measures.sample_lists import by_query, random_lists
+from catboost.utils import eval_metric
+from measures.sample_lists import by_query, dataset_of, random_lists
 from numpy.testing import assert_allclose
 from sklearn.metrics import average_precision_score, ndcg_score
 
@@ -92,6 +93,46 @@ def test_average_precision_is_that_of_scikit_learn(dataset, scores):
     assert_allclose(values, expected, rtol=1e-12)
 
 
+CATBOOST = {
+    "ndcg": ("NDCG", ":type=Base"),
+    "ndcg(gain=exponential)": ("NDCG", ":type=Exp"),
+    "map": ("MAP", ""),
+    "mrr": ("MRR", ""),
+    "p": ("PrecisionAt", ""),
+    "recall": ("RecallAt", ""),
+    "err": ("ERR", ""),
+    "pfound": ("PFound", ""),
+    "pfound(decay=0.5)": ("PFound", ":decay=0.5"),
+}
+
+
+def catboost_value(dataset, scores, metric):
+    groups = dataset.query_index.tolist()
+    return eval_metric(dataset.labels.tolist(), scores.tolist(), metric, group_id=groups)[0]
+
+
+@pytest.mark.parametrize("cutoff", [None, 1, 2, 3, 5, 20])
+@pytest.mark.parametrize(("name", "metric"), CATBOOST.items(), ids=CATBOOST)
+@pytest.mark.parametrize("tied", [True, False])
+def test_catboost_has_the_same_mean(name, metric, cutoff, tied):
+    kind, options = metric
+    chances = name.startswith(("err", "pfound"))  # CatBoost takes labels for probabilities
+    levels = (0, 0, 0.25, 0.5, 0.75, 1) if chances else (0, 0, 0.5, 0.75, 1, 2, 4)
+    dataset, scores = random_lists(10, levels=levels, tied=tied)
+    if cutoff:
+        options += (";" if options else ":") + f"top={cutoff}"
+        name += f"@{cutoff}"
+    value = parse_measure(name, convention="catboost").mean(dataset, scores)
+    assert_allclose(value, catboost_value(dataset, scores, kind + options), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", CATBOOST, ids=CATBOOST)
+def test_catboost_counts_a_query_without_relevant_documents_the_same(name):
+    dataset, scores = dataset_of([0, 0]), np.array([2.0, 1.0])
+    value = parse_measure(name, convention="catboost").mean(dataset, scores)
+    assert value == catboost_value(dataset, scores, "".join(CATBOOST[name]))
+
+
 RANX = {
     "ndcg(gain=linear)@5": "ndcg@5",
     "ndcg@5": "ndcg_burges@5",
@@ -102,7 +143,23 @@ RANX = {
     "mrr": "mrr",
     "mrr@2": "mrr@2",
     "p@5": "precision@5",
+    "recall@5": "recall@5",
+    "recall": "recall",
+    "recall(rel=2)@3": "recall@3-l2",
+    "f1@5": "f1@5",
+    "f1": "f1",
+    "rprec": "r-precision",
+    "success@1": "hit_rate@1",
+    "success(rel=2)@3": "hit_rate@3-l2",
+    "bpref": "bpref",
+    "bpref(rel=2)": "bpref-l2",
+    "rbp(rel=2)": "rbp.80-l2",
+    "rbp(rel=2,p=0.95)": "rbp.95-l2",
 }
+# ranx has no number for bpref without a relevant or without an irrelevant judged document.
+UNDEFINED = ("bpref", "bpref-l2")
+# The gain of rbp is the label there.
+GAINS = {"rbp.80-l2": 2, "rbp.95-l2": 2}
 ASK_RANX = """
 import json, sys
 import ranx
@@ -115,11 +172,15 @@ print(json.dumps({name: values.tolist() for name, values in answers.items()}))
 @pytest.fixture(scope="module")
 def ranx_answers():
     """Lists, scores, and what ranx makes of them: uncompiled, since that takes it a minute."""
-    dataset, scores = random_lists(9, tied=False)
+    dataset, scores = random_lists(9, tied=False, levels=(-1, 0, 0, 1, 2))
     judged, run = {}, {}
     for row, query in enumerate(dataset.query_index):
-        judged.setdefault(f"{query:03}", {})[f"d{row}"] = int(dataset.labels[row])
+        known = judged.setdefault(f"{query:03}", {})
+        if dataset.labels[row] >= 0:
+            known[f"d{row}"] = int(dataset.labels[row])
         run.setdefault(f"{query:03}", {})[f"d{row}"] = scores[row]
+    for known in judged.values():
+        known or known.setdefault("nowhere", 0)  # ranx refuses a query without judgments
     answer = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", ASK_RANX],
         input=json.dumps([judged, run, list(RANX.values())]),
@@ -134,4 +195,8 @@ def ranx_answers():
 @pytest.mark.parametrize(("ours", "theirs"), RANX.items())
 def test_untied_lists_have_the_values_of_ranx(ours, theirs, ranx_answers):
     dataset, scores, answers = ranx_answers
-    assert_allclose(parse_measure(ours)(dataset, scores), answers[theirs], rtol=1e-12)
+    expected = np.array(answers[theirs]) / GAINS.get(theirs, 1)
+    defined = np.isfinite(expected)
+    assert defined.all() or theirs in UNDEFINED
+    values = parse_measure(ours)(dataset, scores)
+    assert_allclose(values[defined], expected[defined], rtol=1e-12)

@@ -10,12 +10,20 @@ from numpy.testing import assert_allclose
 
 from localrank.data import RankingDataset
 from localrank.measures import (
+    F1,
     NDCG,
     AveragePrecision,
+    Bpref,
     ExpectedReciprocalRank,
+    Judged,
     OrderErrorRate,
+    PFound,
     Precision,
+    RankBiasedPrecision,
+    Recall,
     ReciprocalRank,
+    RPrecision,
+    Success,
 )
 
 CUTOFFS = (None, 1, 2, 3, 5, 10)
@@ -38,6 +46,31 @@ PAIRS = [
     (ReciprocalRank(relevance_level=1.5), oracles.reciprocal_rank, {"level": 1.5}),
     (Precision(2, relevance_level=2), oracles.precision, {"k": 2, "level": 2}),
     (ExpectedReciprocalRank(max_relevance=3), oracles.expected_reciprocal_rank, {"largest": 3}),
+    (
+        ExpectedReciprocalRank(3, max_relevance=8, gain="linear"),
+        lambda ranked, labels, k: oracles.expected_reciprocal_rank(
+            [np.log2(1 + 2 * label) for label in ranked], labels, k
+        ),
+        {"k": 3},
+    ),
+    *((PFound(k), oracles.pfound, {"k": k}) for k in CUTOFFS),
+    (PFound(decay=0.5, max_relevance=3), oracles.pfound, {"decay": 0.5, "largest": 3}),
+    *((Recall(k), oracles.recall, {"k": k}) for k in CUTOFFS),
+    (Recall(2, relevance_level=2), oracles.recall, {"k": 2, "level": 2}),
+    *((F1(k), oracles.f1, {"k": k}) for k in CUTOFFS),
+    *((Success(k), oracles.success, {"k": k}) for k in CUTOFFS),
+    (Success(2, relevance_level=2), oracles.success, {"k": 2, "level": 2}),
+    *((RankBiasedPrecision(k), oracles.rank_biased_precision, {"k": k}) for k in CUTOFFS),
+    (
+        RankBiasedPrecision(p=0.5, relevance_level=2),
+        oracles.rank_biased_precision,
+        {"p": 0.5, "level": 2},
+    ),
+    (RPrecision(), oracles.r_precision, {}),
+    (RPrecision(relevance_level=2), oracles.r_precision, {"level": 2}),
+    (Bpref(), oracles.bpref, {}),
+    (Bpref(relevance_level=2), oracles.bpref, {"level": 2}),
+    *((Judged(k), oracles.judged, {"k": k}) for k in CUTOFFS),
     (OrderErrorRate(empty=0), oracles.order_error_rate, {}),
     (OrderErrorRate(high=2, low=0, empty=0), oracles.order_error_rate, {"pair": (2, 0)}),
 ]

@@ -10,6 +10,7 @@ from localrank.rankers import (
     BestFeature,
     Ensemble,
     LambdaMART,
+    ListwiseNet,
     QueryCoordinates,
     RankSVM,
     SVMMap,
@@ -161,3 +162,13 @@ def test_validation_queries_stop_members_unless_they_are_kept_from_them(queries)
     whole = Ensemble([trees], stop_early=False).fit(train, valid=valid)
     assert stopped.rankers_[0].n_trees_ < whole.rankers_[0].n_trees_ == 60
     assert_array_equal(whole.predict(valid), Ensemble([trees]).fit(train).predict(valid))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shared_coordinates_change_no_score(queries, dtype):
+    queries = queries.with_features(queries.features.astype(dtype))
+    nets, trees = ListwiseNet(2, n_units=8), LambdaMART(10, min_leaf_documents=5)
+    parts = [nets, QueryCoordinates(trees), QueryCoordinates(trees, parts="zp")]
+    ours = Ensemble(parts, aggregator=MeanScore()).fit(queries).predict(queries)
+    alone = [part.fit(queries).predict(queries) for part in parts]
+    assert_array_equal(ours, np.sum(alone, axis=0) / len(parts))

@@ -136,6 +136,7 @@ def test_validation_queries_without_the_two_labels_stay_whole(three_levels, seen
     [
         ("all", list(combinations([4, 3, 2, 1, 0], 2))),
         ("adjacent", [(4, 3), (3, 2), (2, 1), (1, 0)]),
+        ("overlapping", [(4, 3), (3, 2), (2, 1), (1, 0)]),
     ],
 )
 def test_pairs_are_all_or_those_of_neighbouring_levels(queries, pairs, expected):
@@ -150,6 +151,55 @@ def test_neighbours_are_those_among_the_levels_there_are(queries):
     dataset = relabelled(queries, np.array([0, 0, 0.5, 0.5, 7])[queries.relevance.astype(int)])
     model = MultipleHyperplaneRanker(pairs="adjacent").fit(dataset)
     assert_array_equal(model.level_pairs_, [[7, 0.5], [0.5, 0]])
+
+
+@pytest.mark.parametrize("pair_weight", ["pair", "query"])
+def test_overlapping_parts_are_the_two_sides_of_every_cut(three_levels, pair_weight):
+    ranker = RankSVM(0.5, pair_weight=pair_weight)
+    model = MultipleHyperplaneRanker(ranker, pairs="overlapping").fit(three_levels)
+    # The pair (2, 0) is in both parts.
+    across = [[(2, 1), (2, 0)], [(2, 0), (1, 0)]]
+    for plane, label_pairs, lowest in zip(model.rankers_, across, (2, 1), strict=True):
+        listed = clone(ranker).set_params(label_pairs=label_pairs).fit(three_levels)
+        assert plane.n_pairs_ == listed.n_pairs_
+        assert_allclose(plane.coef_, listed.coef_, rtol=1e-6)
+        upper = relabelled(three_levels, three_levels.labels >= lowest)
+        assert_array_equal(plane.coef_, clone(ranker).fit(upper).coef_)
+    below = [
+        Borda().aggregate(three_levels, one[:, None])
+        for one in model.pair_scores(three_levels).values()
+    ]
+    assert_array_equal(model.predict(three_levels), np.sum(below, axis=0))
+
+
+@pytest.mark.filterwarnings("ignore:.*with the same documents")
+def test_overlapping_parts_are_for_any_ranker_and_its_validation_queries(three_levels, seen):
+    weights = np.linspace(0.5, 2, three_levels.n_queries)
+    model = MultipleHyperplaneRanker(Recorder(), pairs="overlapping")
+    model.fit(three_levels, query_weight=weights, valid=three_levels)
+    for (train, query_weights, valid, _), lowest in zip(seen, (2, 1), strict=True):
+        for part in (train, valid):
+            assert_array_equal(part.features, three_levels.features)
+            assert_array_equal(part.labels, three_levels.labels >= lowest)
+        assert_array_equal(query_weights, weights)
+
+
+def test_a_cut_needs_a_query_with_documents_on_both_sides():
+    labels = np.concatenate([np.tile([2, 2, 0, 2], 5), np.tile([5, 5, 5, 2], 5)])
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    dataset = RankingDataset.from_arrays(X, labels, np.repeat(np.arange(10), 4))
+    model = MultipleHyperplaneRanker(pairs="overlapping").fit(dataset)
+    assert_array_equal(model.level_pairs_, [[5, 2], [2, 0]])
+    assert model.learns_from(dataset).all()
+    one = MultipleHyperplaneRanker(pairs="overlapping")
+    one.fit(dataset, query_weight=np.repeat([1, 0], 5))
+    assert_array_equal(one.level_pairs_, [[2, 0]])
+    assert_array_equal(one.skipped_pairs_, [[5, 2]])
+    # No query has both 2 and 1, but 2 and 0 lie on the two sides of that cut.
+    gap = np.where(labels == 5, 1, labels)
+    gap[20:] = np.tile([1, 1, 0, 0], 5)
+    apart = MultipleHyperplaneRanker(pairs="overlapping").fit(relabelled(dataset, gap))
+    assert_array_equal(apart.level_pairs_, [[2, 1], [1, 0]])
 
 
 def test_pairs_may_be_sampled(queries):
@@ -384,7 +434,7 @@ def test_many_labels_are_put_into_levels(queries, ranker):
     [
         ({"ranker": "rank-svm"}, "'ranker' parameter .* must be a ranker. Got 'rank-svm'"),
         ({"ranker": RankSVM(label_pairs=[(2, 1)])}, "must be one without label_pairs"),
-        ({"pairs": "some"}, "'pairs' parameter .* must be 'all', 'adjacent' or 'sampled'"),
+        ({"pairs": "some"}, "'pairs' parameter .* must be 'all', 'adjacent', 'sampled' or"),
         ({"n_pairs": 3}, "'n_pairs' parameter .* must be None unless pairs='sampled'. Got 3"),
         ({"n_pairs": 0, "pairs": "sampled"}, "'n_pairs' parameter .* whole number, 1 or larger"),
         ({"sampling_rate": 0}, "'sampling_rate' parameter .* finite number above 0, at most 1"),

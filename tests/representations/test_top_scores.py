@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank.data import RankingDataset
 from localrank.representations import TopScores
+from localrank.representations.top_scores import _rounded
 
 
 def naive(dataset, h, n_components):
@@ -107,3 +110,24 @@ def test_wrong_parameters_are_refused(queries, parameters, message):
 def test_there_are_no_more_components_than_rows(queries):
     with pytest.raises(ValueError, match="a whole number from 1 to 2 "):
         TopScores(1, n_components=3).fit(queries.select([0, 1]))
+
+
+def test_sums_of_products_are_rounded_once(rng):
+    parts = rng.integers(-(2**40), 2**40, size=(3, 2, 4, 4))
+    parts += parts.swapaxes(2, 3)
+    weights = [[Fraction(1, 2**20), Fraction(1, 2**40)], [Fraction(1, 2**40), Fraction(1, 2**60)]]
+    weights.append([Fraction(1, 2**60), Fraction(1, 2**80)])
+    expected = [
+        [
+            float(
+                sum(
+                    weights[k][half] * int(parts[k, half, i, j])
+                    for k in range(3)
+                    for half in (0, 1)
+                )
+            )
+            for j in range(4)
+        ]
+        for i in range(4)
+    ]
+    assert_array_equal(_rounded(parts), expected)

@@ -1,5 +1,6 @@
 from collections import Counter, defaultdict
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,16 +8,22 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank._kernels.sorting import read_only
-from localrank.selection._hash_search import (
-    _best_sketches,
-    _collisions,
-    _cut,
-    _find_buckets,
-    _most_similar,
-    _n_bits_set,
-    build_tables,
-    neighbours_by_hashing,
+from localrank.selection import _hash_search
+from localrank.selection._hash_search import build_tables, neighbours_by_hashing
+
+# They are compiled into kernels, and here by themselves.
+_best_sketches, _collisions, _cut, _find_buckets, _most_similar, _n_bits_set = (
+    numba.njit(getattr(_hash_search, name))
+    for name in (
+        "_best_sketches",
+        "_collisions",
+        "_cut",
+        "_find_buckets",
+        "_most_similar",
+        "_n_bits_set",
+    )
 )
+
 
 EVERYTHING = 1 << 40
 

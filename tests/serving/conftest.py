@@ -35,7 +35,7 @@ def serve():
 
         def start(models, shares=None, **options) -> TestClient:
             settings = Settings(models, shares or {}, **{"reload_interval": 0.05} | options)
-            client = running.enter_context(TestClient(Application(settings).asgi))
+            client = running.enter_context(TestClient(Application(settings)))
             wait_for(lambda: client.get("/readyz").status_code == 200)
             return client
 

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 from localrank import serving
-from localrank.serving import application
+from localrank.serving import _rank_endpoint, application
 
 ENDLESS = 99
 TIMEOUT = 1.0
 application.OVERTIME = 2
-rank = application.scored
+rank = _rank_endpoint.scored
 
 
 def scored(model, lists):
@@ -23,7 +23,7 @@ def scored(model, lists):
     return rank(model, lists)
 
 
-application.scored = scored
+_rank_endpoint.scored = scored
 
 if __name__ == "__main__":
     model, workers = Path(sys.argv[1]), int(sys.argv[2])

@@ -355,8 +355,8 @@ def test_requests_whose_answers_nobody_reads_keep_no_one_waiting(service, path):
             assert ask(service, head("/healthz", "GET"))[0] == 200
             slowest = max(slowest, time.monotonic() - start)
         assert service.memory() < before + 60
-    # Without a limit it takes tens of seconds, and a gigabyte.
-    assert slowest < 2
+    # Without a limit it takes tens of seconds, and a gigabyte. A busy machine takes some, too.
+    assert slowest < PATIENCE / 6
 
 
 def test_requests_in_one_go_are_answered_in_their_order(service):

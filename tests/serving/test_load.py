@@ -62,7 +62,10 @@ def test_reloads_under_load_fail_no_request_and_mix_no_models(service, versions,
             wait_for(lambda before=before: told(service)["version"] != before)
     assert clients.n_lost == 0
     assert Counter(status for status, _ in clients.answers) == {200: len(clients.answers)}
-    assert service.counted('localrank_reloads_total{model="m",result="loaded"}') == N_RELOADS
+    # The new version answers before it is counted.
+    counted = 'localrank_reloads_total{model="m",result="loaded"}'
+    wait_for(lambda: service.counted(counted) >= N_RELOADS)
+    assert service.counted(counted) == N_RELOADS
     expected = [ranker.predict(one) for ranker in versions.values()]
     by_version: dict[str, list[dict]] = {}
     for _, answer in clients.answers:

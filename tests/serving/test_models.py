@@ -66,7 +66,7 @@ def test_a_service_without_a_model_is_not_ready(named, tmp_path):
 
     path = tmp_path / "m.localrank"
     settings = Settings({"m": path}, {}, reload_interval=0.05)
-    with TestClient(Application(settings).asgi) as client:
+    with TestClient(Application(settings)) as client:
         wait_for(lambda: "No such file" in client.get("/readyz").text)
         answer = client.post("/v1/rank", json=as_rows(named.select([3])))
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

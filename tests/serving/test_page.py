@@ -11,8 +11,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from browser import browser as browser
+from made_up_lists import made_lists
 
+import localrank
 from localrank.data import RankingDataset, make_queries
+from localrank.fusion import Hybrid, NeighbourColumns, SmoothedFusion, lists_dataset
 from localrank.rankers import LGMML, LambdaMART, RankSVM
 from localrank.recipes import best, local_rank
 from localrank.text import FeatureExtractor, TextRanker, load_example
@@ -69,7 +72,7 @@ def files(rankers, tmp_path_factory):
 def serving(models, shares=None, **options):
     """The address of a service that runs meanwhile."""
     app = Application(Settings(models, shares or {}, timeout=60, reload_interval=0.1, **options))
-    server = uvicorn.Server(uvicorn.Config(app.asgi, port=0, log_level="warning", ws="none"))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", ws="none"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not (server.started and (app.models.ready or app.models.problems)):
@@ -365,6 +368,93 @@ def test_a_title_beside_features_is_shown_and_not_sent(page, query):
     assert "T0" not in page.locator("#curl").text_content()
 
 
+@pytest.fixture(scope="module")
+def lists():
+    made, qrels, vectors = made_lists(30, 20)
+    # Coarse vectors: some documents are as near as the last neighbour.
+    return lists_dataset(made, qrels, {name: np.round(v, 0) for name, v in vectors.items()})
+
+
+@pytest.fixture(scope="module")
+def near_files(lists, tmp_path_factory):
+    """Models in which documents borrow from their neighbours."""
+    folder = tmp_path_factory.mktemp("near")
+    rankers = {
+        "smoothed": SmoothedFusion("equal", share=0.4),
+        "columns": NeighbourColumns(RankSVM()),
+        "hybrid": Hybrid(),
+    }
+    for name, ranker in rankers.items():
+        ranker.fit(lists).save(folder / f"{name}.localrank")
+    return {name: folder / f"{name}.localrank" for name in rankers}
+
+
+@pytest.fixture(scope="module")
+def near_address(near_files):
+    with serving(near_files) as address:
+        yield address
+
+
+@pytest.mark.parametrize("model", ["smoothed", "columns", "hybrid"])
+def test_the_neighbours_that_move_a_document_are_shown(
+    visit, near_address, near_files, lists, model
+):
+    page = visit(near_address, width=390, color_scheme="dark")
+    one = lists.select(lists.query_ids == "q5")
+    documents = [
+        {"id": name, "features": dict(zip(one.feature_names, row, strict=True)), "vector": vector}
+        for name, row, vector in zip(
+            one.document_ids.tolist(), one.features.tolist(), one.vectors.tolist(), strict=True
+        )
+    ]
+    rank(page, json.dumps({"query": "q5", "documents": documents}), model)
+    ranker = localrank.load(near_files[model])
+    why = ranker.explain(one, "q5")
+    assert ids(page) == why.document_ids[np.argsort(-why.scores, kind="stable")].tolist()
+    told = page.locator(".why").last
+    assert told.locator("h3").inner_text() == "Neighbours that move a document most"
+    assert f"adds to {why.near_documents.moved}." in told.inner_text()
+    assert told.locator("th").all_inner_texts() == ids(page)[: told.locator("th").count()]
+    assert told.locator("tr").count() >= 10
+    for place, name in enumerate(told.locator("th").all_inner_texts()):
+        row = why.document_ids.tolist().index(name)
+        near = sorted(why.near_documents.of(row), key=lambda near: -abs(near[2]))
+        if not near:
+            alone = told.locator("tr").nth(place).locator("td").inner_text()
+            assert alone == "No document of the list is like it."
+            continue
+        shown = told.locator("tr").nth(place).locator(".reason").all_inner_texts()
+        moves, told_of = zip(*(text.split(" ", 1) for text in shown), strict=True)
+        assert list(told_of[:4]) == [
+            f"{why.document_ids[other]} (cosine {cosine:.2f})" for other, cosine, _ in near[:4]
+        ]
+        rest = sum(moved for _, _, moved in near[4:]) + why.near_documents.others[row]
+        expected = [moved for _, _, moved in near[:4]] + [rest] * (len(shown) > 4)
+        found = [float(move.replace("−", "-")) for move in moves]
+        np.testing.assert_allclose(found, expected, rtol=6e-3)
+        assert len(shown) > 4 or abs(rest) < 1e-9
+    assert min(page.evaluate(CONTRAST)) >= 4.5
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("model", ["smoothed", "columns", "hybrid"])
+def test_the_example_of_a_model_with_neighbours_has_vectors(visit, near_address, model):
+    page = visit(near_address)
+    page.select_option("#model", model)
+    page.click("#example")
+    rank(page)
+    assert len(set(column(page, "Score"))) == 8
+    assert "Neighbours that move a document most" in page.locator("#answer").inner_text()
+
+
+def test_a_mean_score_of_mere_rounding_is_zero(visit, near_address):
+    page = visit(near_address)
+    page.select_option("#model", "hybrid")
+    page.click("#example")
+    rank(page)
+    assert "whose score is 0." in " ".join(page.locator(".why").first.inner_text().split())
+
+
 def test_without_explain_only_the_ranking_is_shown(page, query):
     page.uncheck("#explain")
     rank(page, as_letor(query), "local")
@@ -508,10 +598,11 @@ BAD = {
 def test_what_cannot_be_read_is_named_beside_the_field(page, text):
     page.select_option("#model", "local")
     page.fill("#text", text)
-    page.click("#rank")
+    page.locator("#text-problem").wait_for()  # it moves the button
     assert " ".join(page.locator("#text-problem").inner_text().split()) == BAD[text]
     assert page.locator("#text").get_attribute("aria-invalid") == "true"
-    assert page.locator("#text").evaluate("node => node === document.activeElement")
+    page.click("#rank")
+    page.wait_for_function("document.activeElement.id === 'text'")
     assert page.locator(".documents").count() == 0
 
 

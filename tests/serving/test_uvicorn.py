@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from multiprocessing.process import BaseProcess
 
 import pytest
@@ -87,6 +88,25 @@ def test_a_head_that_is_too_long_closes_the_connection():
     asyncio.run(check())
 
 
+def test_the_request_that_is_being_answered_learns_that_its_client_has_gone():
+    async def check(answered):
+        connection, _ = connected()
+        head = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+        connection.data_received(head + head)
+        (second,) = (cycle for cycle, _ in connection.pipeline)
+        first = connection._answering
+        assert first not in (None, second)
+        if answered:
+            first.response_complete = True
+            connection.on_response_complete()
+        connection.connection_lost(ConnectionResetError())
+        return first.disconnected, second.disconnected
+
+    # uvicorn itself tells the last request.
+    assert asyncio.run(check(answered=False)) == (True, True)
+    assert asyncio.run(check(answered=True)) == (False, True)
+
+
 def test_workers_have_the_attributes_that_are_read(tmp_path):
     config = uvicorn.Config(silent, log_config=None)
     workers = Workers(config, [], tmp_path)
@@ -114,6 +134,20 @@ def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog, tmp
     run_workers(uvicorn.Config(silent, log_config=None), tmp_path)
     assert len(served) == 1
     assert "A worker that fails is not replaced" in caplog.text
+
+
+def test_the_address_takes_connections_before_a_worker_is_ready(monkeypatch, tmp_path):
+    addresses = []
+
+    def connect(workers):
+        address = workers.sockets[0].getsockname()
+        with socket.create_connection(address, timeout=5):
+            addresses.append(address)
+        workers.sockets[0].close()
+
+    monkeypatch.setattr(Workers, "run", connect)
+    run_workers(uvicorn.Config(silent, port=0, log_config=None), tmp_path)
+    assert addresses
 
 
 def test_a_client_that_does_not_read_is_disconnected(monkeypatch):

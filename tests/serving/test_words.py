@@ -253,7 +253,7 @@ def test_made_up_requests_are_ranked_or_refused(client):
 @contextmanager
 def listening(path):
     application = Application(Settings({"texts": path}, {}))
-    server = uvicorn.Server(uvicorn.Config(application.asgi, port=0, log_config=None))
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

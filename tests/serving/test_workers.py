@@ -75,6 +75,8 @@ def test_a_worker_that_starts_while_the_file_is_bad_has_the_last_good_model(mode
     with running(tmp_path, model, "--workers", 2, TMPDIR=str(folder)) as service:
         (private,) = folder.iterdir()
         assert private.stat().st_mode & 0o777 == 0o700
+        # A worker that starts after the new file is written has nothing to load again.
+        wait_for(lambda: service.counted("localrank_ready") == 2)
         before = told(service)["version"]
         RankSVM(0.01).fit(named).save(model)
         wait_for(lambda: service.counted('localrank_reloads_total{model="m",result="loaded"}') == 2)

@@ -83,3 +83,15 @@ def test_another_type_or_shape_than_the_facts_say_is_refused(written):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"gone.npy is missing"):
         mapped_array(tmp_path / "gone.npy", "<i4", ArrayFacts((1,), ""))
+
+
+@pytest.mark.parametrize(("row", "n_rows"), [((), 3), ((2,), 3), ((), 0), ((0,), 4)])
+def test_a_file_that_is_still_open_can_be_mapped(tmp_path, row, n_rows):
+    values = np.arange(n_rows * int(np.prod(row)), dtype=np.int32).reshape(n_rows, *row)
+    path = tmp_path / "open.npy"
+    with ArrayFile(path, "<i4", row) as file:
+        file.append(values)
+        mapped = file.mapped()
+    assert_array_equal(mapped, values)
+    assert_array_equal(mapped_array(path, "<i4", file.facts), values)
+    assert not mapped.size or not mapped.flags.writeable

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 import localrank
 from localrank._base.estimator import Estimator
 from localrank.data import Qrels, Run
+from localrank.fusion import lists_dataset
 from localrank.persistence import load_ranker
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, load_extractor
@@ -378,3 +379,37 @@ def test_a_query_has_at_most_a_thousand_words_unless_one_asks_for_more():
     with pytest.raises(ValueError, match="at most 1,000 different words. Got 1,001 instead"):
         FeatureExtractor().fit(corpus).retrieve([query])
     FeatureExtractor(max_query_words=1001).fit(corpus).retrieve([query])
+
+
+@pytest.fixture
+def lists():
+    runs = {"dense": {"q2": {"c": 0.4, "a": 0.9}, "q1": {"b": 0.1}}, "web": {"q1": {"a": 3.0}}}
+    return lists_dataset(runs, vectors={"a": [1.0, 0.0], "b": [0.0, 1.0], "c": [1.0, 1.0]})
+
+
+def test_lists_of_other_systems_get_the_features_of_their_documents(extractor, lists):
+    both = extractor.added_to(lists, QUERIES | {"q3": "not asked here"})
+    n = lists.n_features
+    assert both.feature_names == (*lists.feature_names, *extractor.feature_names)
+    assert_array_equal(both.features[:, :n], lists.features)
+    assert_array_equal(both.vectors, lists.vectors)
+    for place, query in enumerate(lists.query_ids):
+        rows = slice(*lists.offsets[place : place + 2])
+        candidates = {query: lists.document_ids[rows].tolist()}
+        alone = extractor.transform({query: QUERIES[query]}, candidates)
+        assert alone.document_ids.tolist() == lists.document_ids[rows].tolist()
+        assert_array_equal(both.features[rows, n:], alone.features)
+
+
+def test_lists_whose_texts_are_unknown_are_refused(extractor, lists):
+    with pytest.raises(ValueError, match="Query 'q2' of the dataset is not among the queries"):
+        extractor.added_to(lists, {"q1": "rank"})
+    other = lists_dataset({"dense": {"q1": {"z": 1.0}}})
+    with pytest.raises(ValueError, match="'z' of query 'q1' is not in the corpus"):
+        extractor.added_to(other, QUERIES)
+    with pytest.raises(ValueError, match="have no ids to find their texts by"):
+        extractor.added_to(lists.replaced(document_ids=None), QUERIES)
+    with_vectors = FeatureExtractor(["title"], with_vectors=True)
+    with_vectors.fit(CORPUS, encoder=lambda texts: np.ones((len(texts), 2)))
+    with pytest.raises(ValueError, match="An extractor with vectors has lists of its own"):
+        with_vectors.added_to(lists, QUERIES)

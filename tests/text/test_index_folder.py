@@ -68,6 +68,7 @@ def assert_same_answers(extractor, other):
         {"fields": ["body"], "columns": (), "variant": "robertson"},
         {"fields": {"all": ["title", "body"], "title": "title"}, "variant": "atire", "b": 0.3},
         {"analyzer": Analyzer(stopwords=["1"]), "features": "letor"},
+        {"features": ["definition", "window"]},
     ],
 )
 def test_an_index_in_a_folder_answers_as_one_in_memory(tmp_path, seed, parameters):

@@ -1,7 +1,7 @@
 import pytest
 
 from localrank.text import feature_names
-from localrank.text.naming import SETS, STREAM_FEATURES
+from localrank.text.naming import QUERY_FEATURES, SETS, STREAM_FEATURES
 
 
 def test_letor_has_the_columns_of_microsofts_sets_for_each_stream():
@@ -46,10 +46,20 @@ def test_one_field_has_no_whole_and_names_come_once():
     )
 
 
-def test_all_holds_every_other_set():
+def test_all_holds_every_feature_but_those_of_definition_search():
     everything = set(feature_names("all", ["a", "b"]))
     assert everything > {*feature_names("letor", ["a", "b"]), *feature_names("mhr", ["a", "b"])}
-    assert len(everything) == 3 * len(STREAM_FEATURES) + 1
+    definition = set(feature_names("definition", ["a", "b"]))
+    assert everything & definition == {"a.length", "b.length", "whole.length"}
+    assert len(everything | definition) == 3 * len(STREAM_FEATURES) + len(QUERY_FEATURES)
+
+
+def test_definition_has_what_text_shows_of_table_2():
+    # Numbers 11 (adjectives) and 12 (words that often follow the query) are not among them.
+    assert [name.partition(".")[2] or name for name in feature_names("definition", ["text"])] == [
+        *("query_first", "negative_words", "query_again", "query_is", "sentences", "length"),
+        *("query_article", "query_capitals", "query_pronoun", "query_joined"),
+    ]
 
 
 @pytest.mark.parametrize(

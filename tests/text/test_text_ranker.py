@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import localrank
 from localrank.data import RankingDataset
+from localrank.fusion import SmoothedFusion
 from localrank.persistence import load_ranker, read_manifest
 from localrank.persistence.files import MAGIC
 from localrank.rankers import BestFeature, RankSVM
@@ -327,3 +328,36 @@ def test_a_cut_or_flipped_file_is_refused(model, tmp_path):
     path.write_bytes(whole[:-9])
     with pytest.raises(ValueError, match="damaged or cut off"):
         localrank.load(path)
+
+
+def test_an_explanation_is_that_of_the_ranker_on_the_candidates(model):
+    told = model.explain("boil water")
+    dataset, ids = model.list_of("boil water")
+    expected = model.ranker_.explain(dataset, "1")
+    assert told.query == "boil water"
+    assert told.document_ids.tolist() == ids
+    assert_array_equal(told.contributions.values, expected.contributions.values)
+    first, last = model.rank("boil water").ids[0], model.rank("boil water").ids[-1]
+    assert told.why(first, last).scores[0] > told.why(first, last).scores[1]
+    given = model.explain("boil water", [{"id": "x", "body": "Boil!"}, {"title": "Tea"}])
+    assert given.document_ids.tolist() == ["x", "1"]
+    assert model.explain("\0 ", [{"title": "Tea"}]).query == "1"
+    with pytest.raises(ValueError, match="no document to explain for the query 'nothing'"):
+        model.explain("nothing")
+
+
+def test_an_explanation_with_vectors_names_the_neighbours():
+    def encode(texts):
+        return np.array([[text.lower().count(letter) for letter in "aeiou"] for text in texts])
+
+    both = TextRanker(
+        extractor(features=["bm25"], with_vectors=True), SmoothedFusion("equal", share=0.5)
+    )
+    both.fit(QUERIES, QRELS, CORPUS, encoder=encode)
+    told = both.explain("boil rice")
+    assert told.near_documents.moved == "the score by SmoothedFusion"
+    assert {"bm25.z", "vectors.z"} <= set(told.contributions.names)
+    # A vector of zeros finds nothing: the words alone do.
+    by_words = both.explain("boil rice", query_vector=np.zeros(5)).document_ids.tolist()
+    assert sorted(by_words) == ["fern", "rice", "tea"]
+    assert sorted(told.document_ids.tolist()) == ["bike", "fern", "rice", "tea"]

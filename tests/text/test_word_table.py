@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from text.naive_text import words as naive_words
 
+from localrank._kernels.hashing import hash_of
 from localrank.text._characters import normalised
 from localrank.text._word_table import (
     WordTable,
+    as_lines,
     encoded,
     entry_of,
-    hash_of,
     key_of,
     slot_of,
     split_words,
@@ -35,7 +36,7 @@ def test_words_are_runs_of_letters_numbers_and_marks(text):
 @given(st.lists(texts, max_size=6))
 def test_numbered_words_are_the_words_in_their_order(many):
     table = WordTable()
-    numbers, bounds = table.number_text([normalised(text, True) for text in many])
+    numbers, bounds = table.number_text(*as_lines([normalised(text, True) for text in many]))
     words = table.words()
     assert len(set(words)) == len(words) == len(table)
     for place, text in enumerate(many):
@@ -47,46 +48,64 @@ def test_numbered_words_are_the_words_in_their_order(many):
 def test_a_table_grows_and_forgets_no_word(n):
     table = WordTable()
     expected = [f"word{number}" * (1 + number % 3) for number in range(n)]
-    numbers, _ = table.number_text([" ".join(expected).encode(), b"", " ".join(expected).encode()])
+    numbers, _ = table.number_text(
+        *as_lines([" ".join(expected).encode(), b"", " ".join(expected).encode()])
+    )
     assert numbers.tolist() == [*range(n), *range(n)]
     assert table.words() == expected
     again = WordTable.of(*encoded(expected))
     assert again.number(*encoded([*expected, "other"]), add=False).tolist() == [*range(n), -1]
 
 
+@pytest.mark.parametrize("n_texts", [1, 7, 500])
+def test_a_table_grows_within_a_block_of_texts(n_texts):
+    texts = [
+        " ".join([f"{'long' * (number % 4)}{text * number % 999}é" for number in range(60)])
+        for text in range(n_texts)
+    ]
+    table = WordTable()
+    numbers, bounds = table.number_text(*as_lines([text.encode() for text in texts]))
+    words = table.words()
+    assert bounds[-1] == len(numbers)
+    for place, text in enumerate(texts):
+        of_text = numbers[bounds[place] : bounds[place + 1]]
+        assert [words[number] for number in of_text] == text.split()
+
+
 def test_a_word_longer_than_all_room_is_one_word():
     table = WordTable()
-    numbers, _ = table.number_text([b"a " + b"x" * 10_000_000 + b" a"])
+    numbers, _ = table.number_text(*as_lines([b"a " + b"x" * 10_000_000 + b" a"]))
     assert numbers.tolist() == [0, 1, 0]
     assert len(table.words(1)[0]) == 10_000_000
 
 
 def test_words_that_begin_alike_are_different():
     table = WordTable()
-    numbers, _ = table.number_text([b"ab a abc ab"])
+    numbers, _ = table.number_text(*as_lines([b"ab a abc ab"]))
     assert numbers.tolist() == [0, 1, 2, 0]
 
 
 def test_words_do_not_go_on_from_one_text_to_the_next():
-    numbers, bounds = WordTable().number_text([b"ab", b"cd", b"", b"ab"])
+    numbers, bounds = WordTable().number_text(*as_lines([b"ab", b"cd", b"", b"ab"]))
     assert numbers.tolist() == [0, 1, 0]
     assert bounds.tolist() == [0, 1, 2, 2, 3]
 
 
 def test_numbers_of_words_fit_texts_of_single_characters():
-    numbers, _ = WordTable().number_text([b"a"] * 1000 + ["語".encode() * 50])
+    numbers, _ = WordTable().number_text(*as_lines([b"a"] * 1000 + ["語".encode() * 50]))
     assert len(numbers) == 1050
     assert np.all(numbers[:1000] == 0)
 
 
 @pytest.mark.parametrize(("word", "slot"), [("aaaaaaaab", 1), ("aaaaaaaac", 2)])
 def test_words_of_equal_hash_and_beginning_are_told_apart_by_their_letters(word, slot):
-    letters, begins = encoded(["aaaaaaaab"])
-    text, _ = encoded([word])
-    value, key = np.uint64((99 << 32) + 1), key_of(text, 0, 9)
+    letters, begins = encoded(["aaaaaaaab", "........"])
+    text, _ = encoded([word, "........"])
+    address = text.ctypes.data
+    value, key = np.uint64((99 << 32) + 1), np.uint64(key_of(address, 9))
     slots = np.zeros((4, 2), np.uint64)
     slots[1] = key, entry_of(0, value)
-    assert slot_of(text, 0, 9, value, np.uint64(key), slots, begins, letters) == slot
+    assert slot_of(address, 9, value, key, slots, begins, letters.ctypes.data) == slot
 
 
 def sip_hash(word, key, n_block, n_final):
@@ -126,9 +145,9 @@ def test_the_slow_sip_hash_is_that_of_the_paper():
 @pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 9, 15, 16, 17, 255, 256, 300])
 def test_words_are_hashed_with_secrets(size):
     word, key = bytes(number * 7 % 256 for number in range(size)), bytes(range(100, 116))
-    text = np.frombuffer(b"." + word + b".", np.uint8)
+    text = np.frombuffer(b"." + word + b"........", np.uint8)
     secrets = np.frombuffer(key, np.uint64)
-    value = hash_of(text, 1, 1 + size, np.uint64(key_of(text, 1, 1 + size)), *secrets)
+    value = hash_of(text.ctypes.data + 1, size, *secrets)
     assert int(value) % 2**64 == sip_hash(word, key, 1, 3)
 
 

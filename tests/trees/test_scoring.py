@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from trees.random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
 
+from localrank._kernels.sorting import read_only
 from localrank.data import make_queries
 from localrank.trees import read_lightgbm_text, write_lightgbm_text
 from localrank.trees import trees as scorer
@@ -129,7 +130,7 @@ def test_loops_rank_values_as_instructions_by_hand_do(dtype):
     rows = random_documents(rng, 1150, dtype, trees.thresholds)
     loops = scorer.Scorer(trees, dtype)
     loops._rank_values = scorer.rank_values_in_loops
-    assert_array_equal(loops.score(rows), by_lightgbm(trees, rows))
+    assert_array_equal(loops.score(read_only(rows, dtype)), by_lightgbm(trees, rows))
 
 
 @pytest.mark.parametrize("n_tables", [0, 1, 2, 4])

@@ -7,10 +7,12 @@ when it is needed: to train, to search a grid, or by a model that holds one of i
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from localrank._base.scikit_learn_internals import (
+    copy_requests,
     diagram,
     own_routing,
     set_request,
@@ -122,12 +124,27 @@ def is_estimator(value: Any) -> bool:
 def clone(part: Part, *, safe: bool = True) -> Part:
     """An unfitted copy with the same parameters, of a part of localrank or scikit-learn.
 
-    With `safe=False`, other values are copied too.
+    With `safe=False`, other values are copied too. It is scikit-learn's `clone`, which is imported
+    for its own parts only.
     """
-    # Only training needs it.
-    from sklearn.base import clone as cloned
+    if isinstance(part, list | tuple | set | frozenset):
+        of_kind: Any = type(part)
+        items: Part = of_kind([clone(item, safe=safe) for item in part])
+        return items
+    if not safe and not is_estimator(part):
+        return deepcopy(part)
+    if not isinstance(part, Estimator):
+        from sklearn.base import clone as cloned
 
-    copy: Part = cloned(part, safe=safe)
+        other: Part = cloned(part, safe=safe)
+        return other
+    kind: Any = type(part)
+    given = {name: clone(getattr(part, name), safe=False) for name in part._defaults()}
+    copy: Part = kind(**given)
+    for name, value in given.items():
+        if getattr(copy, name) is not value:
+            raise RuntimeError(f"The constructor of {kind.__name__} must store {name!r} as it is.")
+    copy_requests(part, copy)
     return copy
 
 

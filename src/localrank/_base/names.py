@@ -57,8 +57,7 @@ def unknown(
     spelled = {other.lower(): other for other in known}
     near = [ours for ours, names in _ELSEWHERE.items() if ours in spelled and name in names.split()]
     near = near or get_close_matches(name.lower(), spelled, n=1, cutoff=0.65)
-    # A mistyped name begins as the right one and is about as long: "recall" is neither "prec" nor
-    # "recip_rank".
+    # A mistyped name begins as the right one and is about as long.
     alike = [o for o in spelled if o[:1] == name[:1].lower() and abs(len(o) - len(name)) <= 2]
     near = near or get_close_matches(name.lower(), alike, n=1, cutoff=0.5)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""

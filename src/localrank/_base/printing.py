@@ -13,8 +13,6 @@ from itertools import zip_longest
 from typing import ClassVar
 from unicodedata import category
 
-from rich.cells import cell_len
-
 # A blank at which a line does not break, as in "6.9 %".
 UNBROKEN = "\u00a0"
 # Unicode categories of characters that control a terminal instead of being shown.
@@ -194,7 +192,7 @@ def _table(table: Table, width: int) -> str:
     """The title, then as many blocks of columns as needed, each with the first column."""
     columns = list(zip(table.columns, *table.rows, strict=True))
     # One blank precedes the first column, two precede every other one.
-    longest = max(cell_len(word) for cell in columns[0] for word in cell.split(" "))
+    longest = max(_cells(word) for cell in columns[0] for word in cell.split(" "))
     others = [[wrapped(cell, width - longest - 3) for cell in column] for column in columns[1:]]
     widest = max(map(_width, others), default=0)
     names = [wrapped(cell, width - widest - 3) for cell in columns[0]]
@@ -214,9 +212,7 @@ def _block(columns: Sequence[Sequence[Sequence[str]]]) -> str:
     lines = []
     for row in zip(*columns, strict=True):
         for cells in zip_longest(*row, fillvalue=""):
-            blanks = [
-                " " * (size - cell_len(cell)) for size, cell in zip(sizes, cells, strict=True)
-            ]
+            blanks = [" " * (size - _cells(cell)) for size, cell in zip(sizes, cells, strict=True)]
             padded = [blank + cell for blank, cell in zip(blanks, cells, strict=True)]
             padded[0] = cells[0] + blanks[0]
             lines.append(f" {'  '.join(padded)}".rstrip())
@@ -226,4 +222,12 @@ def _block(columns: Sequence[Sequence[Sequence[str]]]) -> str:
 
 
 def _width(column: Sequence[Sequence[str]]) -> int:
-    return max(cell_len(line) for cell in column for line in cell)
+    return max(_cells(line) for cell in column for line in cell)
+
+
+def _cells(text: str) -> int:
+    """How many places of a terminal a text takes."""
+    # Imported here: models know how to print what explains them, and are loaded without it.
+    from rich.cells import cell_len
+
+    return cell_len(text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -43,6 +44,12 @@ def set_request(part: Any, method: str, requests: dict[str, bool | str | None]) 
         request.add_request(param=name, alias=choice)
     # `clone` looks for it under this name.
     part._metadata_request = routing
+
+
+def copy_requests(part: Any, copy: Any) -> None:
+    """Give a clone of a part what `set_request` has stored."""
+    if "_metadata_request" in vars(part):
+        copy._metadata_request = deepcopy(part._metadata_request)
 
 
 def diagram(part: Any) -> str:

@@ -4,21 +4,22 @@ This is the only module that does so. LLVM runs them on any processor, in as man
 registers need. None checks bounds: callers make arrays long enough.
 
 - Text by address: words and lanes instead of single bytes. Reading LETOR files needs them.
-- Vectors of numbers, one lane per document. A loop over 64 documents that compares, selects and
-  counts is a few instructions on a modern processor. Whether a compiler finds them in a loop
-  depends on its version; these functions say them. Where a version of numba cannot compile them,
-  trees are scored without them (`trees`).
+- Vectors of numbers, one lane per document, and arithmetic with them. A loop over 64 documents that
+  compares, selects and counts is a few instructions on a modern processor. Whether a compiler finds
+  them in a loop depends on its version; these functions say them. Where a version of numba cannot
+  compile them, trees are scored without them (`trees`).
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numba.extending
 from llvmlite import ir
 from numba import types
-from numba.extending import register_model
+from numba.extending import register_model, type_callable
 
 # LightGBM takes values this near to zero for zero; the number is that of a float of 32 bits.
 ZERO_THRESHOLD = 1.0000000180025095e-35
@@ -29,6 +30,7 @@ TABLE = 8
 Typed = tuple[Any, Callable[..., Any]]
 # Kernels call an intrinsic without its first argument, which a type checker cannot know.
 intrinsic: Any = numba.extending.intrinsic
+lower_builtin: Any = numba.extending.lower_builtin
 PrimitiveModel: Any = numba.extending.models.PrimitiveModel
 
 
@@ -235,6 +237,36 @@ def settle(_: Any, lanes: Any, at_zero: Any, at_missing: Any) -> Typed:
 
 
 @intrinsic
+def add_products(_: Any, totals: Any, lanes: Any, factor: Any) -> Typed:
+    """The totals plus the lanes times one number; rounded once where the processor can."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        totals, values, factor = arguments
+        return _plus_product(builder, totals, values, _splat(builder, factor, lanes.n))
+
+    return totals(totals, lanes, lanes.element), generate
+
+
+@intrinsic
+def add_positive(_: Any, totals: Any, lanes: Any, factors: Any) -> Typed:
+    """The totals plus the lanes times factors, lane by lane, for lanes that are positive."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        totals, values, factors = arguments
+        zero = _constant(values.type, 0.0)
+        positive = builder.select(builder.fcmp_ordered(">", values, zero), values, zero)
+        return _plus_product(builder, totals, positive, factors)
+
+    return totals(totals, lanes, factors), generate
+
+
+def _plus_product(builder: Any, totals: Any, values: Any, factors: Any) -> Any:
+    # Processors without an instruction for both round twice.
+    both = ("contract",)
+    return builder.fadd(totals, builder.fmul(values, factors, flags=both), flags=both)
+
+
+@intrinsic
 def first_leaf(_: Any, leaves: Any, row: Any, base: Any) -> Typed:
     """The number of each lane's first leaf in a row of eight, or what it was where none is left.
 
@@ -276,14 +308,122 @@ def look_up(_: Any, numbers: Any, values: Any, start: Any, n_tables: Any) -> Typ
     return lanes(numbers, values, types.intp, n_tables), generate
 
 
-@intrinsic
-def add(_: Any, one: Any, other: Any) -> Typed:
-    """The sums, lane by lane."""
+def _arithmetic(sign: Any, name: str) -> None:
+    """Let a sign of arithmetic stand between two lanes of floats, lane by lane."""
+
+    @type_callable(sign)
+    def typed(_: Any) -> Any:
+        def result(one: Any, other: Any) -> Any:
+            return one if isinstance(one, Lanes) and one == other else None
+
+        return result
+
+    @lower_builtin(sign, Lanes, Lanes)
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return getattr(builder, name)(*arguments)
+
+
+for _sign, _name in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+    (operator.truediv, "fdiv"),
+):
+    _arithmetic(_sign, _name)
+
+
+@intrinsic(prefer_literal=True)
+def spread(_: Any, value: Any, n: Any) -> Typed:
+    """The same number in `n` lanes, with `n` a constant."""
+    lanes = Lanes(value, n.literal_value)
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fadd(*arguments)
+        return _splat(builder, arguments[0], lanes.n)
 
-    return one(one, other), generate
+    return lanes(value, n), generate
+
+
+def _chosen(name: str, relation: str) -> Any:
+    def typed(_: Any, one: Any, other: Any) -> Typed:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(relation, *arguments), *arguments)
+
+        return one(one, other), generate
+
+    typed.__name__ = name
+    typed.__doc__ = f"The {name} numbers, lane by lane; those of the second where one is NaN."
+    return intrinsic(typed)
+
+
+larger, smaller = _chosen("larger", ">"), _chosen("smaller", "<")
+
+
+@intrinsic
+def size(_: Any, lanes: Any) -> Typed:
+    """The numbers without their signs, lane by lane."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return _called(builder, "fabs", *arguments)
+
+    return lanes(lanes), generate
+
+
+@intrinsic
+def times_plus(_: Any, one: Any, other: Any, more: Any) -> Typed:
+    """Multiply and add, lane by lane, rounded once."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return _called(builder, "fma", *arguments)
+
+    return one(one, other, more), generate
+
+
+@intrinsic
+def narrowed(_: Any, lanes: Any) -> Typed:
+    """The numbers with 32 bits."""
+    narrow = Lanes(types.float32, lanes.n)
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fptrunc(arguments[0], context.get_value_type(narrow))
+
+    return narrow(lanes), generate
+
+
+@intrinsic
+def times_power_of_two(_: Any, lanes: Any, exponents: Any) -> Typed:
+    """Floats of 32 bits times 2^k, with k the lowest bits of the exponents' own bits.
+
+    A float plus 1.5 * 2^23 has its rounded value there. No number may leave the normal range.
+    """
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        whole = ir.VectorType(ir.IntType(32), lanes.n)
+        numbers, exponents = (builder.bitcast(argument, whole) for argument in arguments)
+        more = builder.shl(exponents, _constant(whole, 23))
+        return builder.bitcast(builder.add(numbers, more), arguments[0].type)
+
+    return lanes(lanes, exponents), generate
+
+
+@intrinsic
+def total(_: Any, lanes: Any) -> Typed:
+    """The sum of all lanes: of halves, of halves of halves, and so on."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        values = arguments[0]
+        while values.type.count > 1:
+            half = values.type.count // 2
+            undefined = ir.Constant(values.type, ir.Undefined)
+            numbers = ir.VectorType(ir.IntType(32), half)
+            values = builder.fadd(
+                builder.shuffle_vector(values, undefined, ir.Constant(numbers, list(range(half)))),
+                builder.shuffle_vector(
+                    values, undefined, ir.Constant(numbers, list(range(half, 2 * half)))
+                ),
+            )
+        return builder.extract_element(values, ir.Constant(ir.IntType(32), 0))
+
+    return lanes.element(lanes), generate
 
 
 def _filled(array: Any, n: Any, value: int) -> Typed:
@@ -328,12 +468,22 @@ def _permuted(builder: Any, table: Any, places: Any) -> Any:
 
 
 def _trailing_zeros(builder: Any, values: Any) -> Any:
-    flag = ir.IntType(1)
-    name = f"llvm.cttz.v{values.type.count}i{values.type.element.width}"
+    return _called(builder, "cttz", values, ir.Constant(ir.IntType(1), 0))
+
+
+def _called(builder: Any, operation: str, values: Any, *arguments: Any) -> Any:
+    """An operation of LLVM on lanes."""
+    element = values.type.element
+    kind = f"i{element.width}" if isinstance(element, ir.IntType) else f"f{_WIDTHS[element]}"
+    name = f"llvm.{operation}.v{values.type.count}{kind}"
+    types_of_arguments = [values.type, *(argument.type for argument in arguments)]
     function = builder.module.globals.get(name) or ir.Function(
-        builder.module, ir.FunctionType(values.type, [values.type, flag]), name
+        builder.module, ir.FunctionType(values.type, types_of_arguments), name
     )
-    return builder.call(function, [values, ir.Constant(flag, 0)])
+    return builder.call(function, [values, *arguments])
+
+
+_WIDTHS = {ir.FloatType(): 32, ir.DoubleType(): 64}
 
 
 def _part(builder: Any, numbers: Any, lane: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 
@@ -122,7 +122,7 @@ def spread_of_clouds(
     return shares, axes
 
 
-@kernel
+@inner_kernel
 def _centred(features: Array, begin: int, end: int, columns: Integers, room: Floats) -> Floats:
     """The rows of a query less their mean, in the columns that vary, in units of their spread.
 
@@ -158,7 +158,7 @@ def _centred(features: Array, begin: int, end: int, columns: Integers, room: Flo
     return centred
 
 
-@kernel
+@inner_kernel
 def _orient(direction: Floats) -> None:
     """Make a direction of length 1, with its largest entry positive, the first of about equal."""
     length = np.sqrt((direction * direction).sum())
@@ -174,7 +174,7 @@ _NOTHING = 1e-40  # far below rounding, yet its square is far from underflow
 _MAX_SWEEPS = 30  # per eigenvalue; two are usual
 
 
-@kernel
+@inner_kernel
 def leading_eigenvectors(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
     """All eigenvalues in descending order, and the first eigenvectors, one per column.
 
@@ -246,7 +246,7 @@ def _tridiagonal(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     return diagonal, beside, factors
 
 
-@kernel
+@inner_kernel
 def _diagonalise(
     diagonal: Floats, beside: Floats, keep_turns: bool
 ) -> tuple[Integers, Floats, Floats]:
@@ -298,7 +298,7 @@ def _diagonalise(
     return turns[:n_turns], cosines[:n_turns], sines[:n_turns]
 
 
-@kernel
+@inner_kernel
 def _reflect(vectors: Floats, v: Floats, factor: float) -> None:
     """Apply I - factor * v vᵀ to the first rows."""
     product = np.zeros(vectors.shape[1])

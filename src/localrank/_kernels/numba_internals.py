@@ -4,15 +4,19 @@ They save time, and nothing else. Without them kernels are compiled in every pro
 warning says, and the results are the same:
 
 - a compiled function asks its `_cache` before it is compiled, and tells it after;
-- what was compiled becomes bytes by `_reduce` and `dumps`, and is rebuilt from them by `_rebuild`;
+- what was compiled becomes bytes by `_reduce` and `dumps`, and is rebuilt from them by `_rebuild`,
+  after `rtsys.initialize`;
 - a processor and its settings are known by `magic_tuple`;
-- events tell when compiling begins and ends.
+- events tell when compiling begins and ends;
+- a pipeline is given the library that it fills, and a library of LLVM code is made ready by
+  `finalize`.
 """
 
 from __future__ import annotations
 
 import gc
 import pickle
+import time
 import warnings
 from typing import Any, Protocol
 
@@ -33,7 +37,7 @@ class Store(Protocol):
 
     def write(self, key: str, content: bytes) -> None: ...
 
-    def was_compiled(self) -> None: ...
+    def was_compiled(self, seconds: float) -> None: ...
 
 
 def keep_compiled(function: Any, store: Store) -> None:
@@ -46,8 +50,13 @@ def keep_compiled(function: Any, store: Store) -> None:
 class _Cache:
     """What numba asks and tells. A failure here must never keep a kernel from being compiled."""
 
+    # Processor seconds of all that was compiled.
+    _spent = 0.0
+
     def __init__(self, store: Store) -> None:
         self._store = store
+        # What was spent, and the clock, when numba last asked for what was not there.
+        self._missed = 0.0, time.process_time()
 
     @property
     def cache_path(self) -> str | None:
@@ -56,9 +65,14 @@ class _Cache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             from numba.core.compiler import CompileResult
+            from numba.core.runtime.nrt import rtsys
 
-            target_context.refresh()
+            # All of the `refresh` that compiled code needs: the rest, a quarter of a second of
+            # imports, is for compiling.
+            initialise: Any = rtsys.initialize
+            initialise(target_context)
             content = self._store.read(_key(sig, target_context))
+            self._missed = _Cache._spent, time.process_time()
             if content is None:
                 return None
             rebuild: Any = CompileResult._rebuild
@@ -68,7 +82,11 @@ class _Cache:
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        self._store.was_compiled()
+        spent, begin = self._missed
+        total = time.process_time() - begin
+        # Less what was compiled on the way, and told for itself.
+        self._store.was_compiled(total - (_Cache._spent - spent))
+        _Cache._spent = spent + total
         try:
             from numba.core.serialize import dumps
 
@@ -105,6 +123,55 @@ def _warn(reason: str) -> None:
 
 
 _warned = False
+
+
+def options_of_inner_kernels() -> dict[str, Any]:
+    """Options of functions that kernels alone call: LLVM optimises them with their callers.
+
+    By itself numba has LLVM optimise a function, and make machine code of it, before it is linked
+    into its caller, which LLVM optimises as a whole once more: five levels of calls take five
+    times as long.
+    """
+    try:
+        from numba.core import codegen, compiler
+
+        library_class: Any = codegen.JITCodeLibrary
+        passes: Any = compiler.DefaultPassBuilder
+        compiler_class: Any = compiler.CompilerBase
+    except (ImportError, AttributeError):
+        return {}
+
+    class NoEnvironment:
+        """Stands in for the owner of environments: code that Python cannot call needs none."""
+
+        @staticmethod
+        def set_env(name: str, env: Any) -> None: ...
+
+    class Linked(library_class):
+        """Code that is linked with what it calls, and nothing else."""
+
+        codegen = NoEnvironment
+
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class Pipeline(compiler_class):
+        """Compiles a function as numba does, into a library that is linked only."""
+
+        def define_pipelines(self) -> list[Any]:
+            state = self.state
+            state.library = Linked(state.targetctx.codegen(), state.func_id.func_qualname)
+            return [passes.define_nopython_pipeline(state)]
+
+    # A version that does it in another way does it by itself.
+    used = library_class.finalize.__code__.co_names
+    if not {"_linking_libraries", "_reload_init", "_get_module_for_linking"} <= set(used):
+        return {}
+    return {"pipeline_class": Pipeline}
 
 
 def pause_garbage_collection() -> None:

@@ -24,7 +24,8 @@ from localrank._kernels.instructions import (
 
 # Kernels that read text by address: there is no index to check.
 kernel = compilation.kernel(boundscheck=False, error_model="numpy")
-inlined = compilation.kernel(boundscheck=False, error_model="numpy", forceinline=True)
+inner_kernel = compilation.inner_kernel(boundscheck=False, error_model="numpy")
+inlined = compilation.inner_kernel(boundscheck=False, error_model="numpy", forceinline=True)
 
 ZERO, NINE, DOT, MINUS, PLUS = (ord(c) for c in "09.-+")
 # Outcomes of reading a number.
@@ -72,7 +73,7 @@ def _eight_digits(end: int, n_fraction: Any, n_digits: Any) -> Any:
     return ((digits & _EVEN_PAIRS) * _JOIN_4) >> np.uint64(32)
 
 
-@kernel
+@inner_kernel
 def _scaled(mantissa: Any, exponent: int) -> tuple[bool, float]:
     """Whether the rounding is certain, and mantissa * 10 ** exponent."""
     if mantissa <= _EXACT and -22 <= exponent <= 22:
@@ -127,7 +128,7 @@ def plain_number(begin: int, end: int) -> tuple[bool, float]:
     return True, np.float64(np.int64(mantissa)) / divisor
 
 
-@kernel
+@inner_kernel
 def parse_number(begin: int) -> tuple[int, float, int]:
     """Read the number at `begin`: outcome, value, and the position after it."""
     end = begin + trailing_zeros(blanks_at(begin))

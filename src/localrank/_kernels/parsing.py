@@ -26,6 +26,7 @@ from localrank._kernels.numbers import (
     UNSURE,
     ZERO,
     inlined,
+    inner_kernel,
     kernel,
     parse_number,
     plain_number,
@@ -110,7 +111,7 @@ def _fix(state: Any, fixes: Any, column: int, begin: int, end: int) -> None:
     state[N_FIXES] = n + 1
 
 
-@kernel
+@inner_kernel
 def _fail(state: Any, status: int, token: int) -> int:
     state[TOKEN] = token
     return status
@@ -140,7 +141,7 @@ def _parse_query(state: Any, runs: Any, ids: Any, token: int, first: int) -> int
     return DONE
 
 
-@kernel
+@inner_kernel
 def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int:
     """Read the label, and the query id where it follows."""
     begin = state[POSITION]
@@ -161,7 +162,7 @@ def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int
     return _parse_query(state, runs, ids, p, p + 4)
 
 
-@kernel
+@inner_kernel
 def _parse_features(
     state: Any,
     features: Any,
@@ -264,7 +265,7 @@ def _add_document(state: Any, documents: Any, sizes: Any, first: int, size: int)
     state[DOCUMENT_BYTES] = used + size + 1
 
 
-@kernel
+@inner_kernel
 def _parse_first_word(state: Any, documents: Any, sizes: Any, first: int) -> None:
     """Read the first word of a comment: printable ASCII, and not the name in `name = value`."""
     p = first
@@ -280,7 +281,7 @@ def _parse_first_word(state: Any, documents: Any, sizes: Any, first: int) -> Non
         state[DOCUMENT_PLACE] = AFTER_DOCID
 
 
-@kernel
+@inner_kernel
 def _parse_comment(state: Any, documents: Any, sizes: Any, runs: Any, ids: Any, fixes: Any) -> int:
     """Read the query id where it stands in comments, and the document id where there is one."""
     p = _skip_blanks(state[POSITION] + 1)

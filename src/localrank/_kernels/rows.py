@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 
 
 @kernel
@@ -58,7 +58,33 @@ def centred_rows(features: Floats, rows: Integers, offsets: Integers) -> Floats:
     return centred
 
 
-@kernel(inline="always")
+@kernel
+def distances(rows: Floats, others: Floats) -> Floats:
+    """The Euclidean distance of each row to each of the others, of any two the same to the bit."""
+    n, width = others.shape
+    result = np.empty((len(rows), n))
+    even = n // 4 * 4
+    for i in range(len(rows)):
+        for j in range(0, even, 4):
+            # Four sums, because each addition waits for the one before it.
+            a = b = c = d = 0.0
+            for column in range(width):
+                value = rows[i, column]
+                a += (value - others[j, column]) ** 2
+                b += (value - others[j + 1, column]) ** 2
+                c += (value - others[j + 2, column]) ** 2
+                d += (value - others[j + 3, column]) ** 2
+            result[i, j], result[i, j + 1] = np.sqrt(a), np.sqrt(b)
+            result[i, j + 2], result[i, j + 3] = np.sqrt(c), np.sqrt(d)
+        for j in range(even, n):
+            a = 0.0
+            for column in range(width):
+                a += (rows[i, column] - others[j, column]) ** 2
+            result[i, j] = np.sqrt(a)
+    return result
+
+
+@inner_kernel
 def longest_query(offsets: Integers) -> int:
     """The most documents of a query.
 
@@ -67,7 +93,7 @@ def longest_query(offsets: Integers) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> longest_query(np.array([0, 3, 5]))
+    >>> int(longest_query(np.array([0, 3, 5])))
     3
     """
     longest = 0

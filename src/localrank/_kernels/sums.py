@@ -14,14 +14,14 @@ import math
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.sorting import read_only
 
 # Larger sums could overflow on the way, and are added up as they come.
 _LARGEST = 1000
 
 
-@kernel
+@inner_kernel
 def order_free_sum(values: Floats, n: int) -> float:
     """The sum of the first n numbers, which are finite."""
     largest = 0.0
@@ -37,7 +37,7 @@ def order_free_sum(values: Floats, n: int) -> float:
     return high + low
 
 
-@kernel
+@inner_kernel
 def _grids(largest: float, n: int) -> tuple[float, float]:
     """Numbers that round to the coarse and to the fine grid for n numbers up to the largest."""
     bits = math.frexp(largest)[1]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from localrank._base.arrays import Floats, Integers
 from localrank._base.memory import check_memory
 from localrank._base.rules import Rules, number
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.sorting import read_only
 from localrank.aggregation.base import RankAggregator
 from localrank.registry import declare
@@ -116,7 +116,7 @@ def _majority_chain(counts: Floats, offsets: Integers, longest: int, restart: fl
     return chances
 
 
-@kernel
+@inner_kernel
 def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, losses: Floats) -> None:
     """Set `wins[i, j]` where more lists put j above i than below, and count them for each i."""
     n_lists, n = counts.shape
@@ -134,7 +134,7 @@ def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, loss
             losses[i] += margins[j] > 0
 
 
-@kernel
+@inner_kernel
 def _solve(
     wins: NDArray[np.uint8], losses: Floats, restart: float, chances: Floats, inflow: Floats
 ) -> None:

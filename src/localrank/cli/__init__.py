@@ -18,7 +18,9 @@ from localrank.cli.evaluate import evaluate
 from localrank.cli.explain import explain
 from localrank.cli.export import export
 from localrank.cli.features import features
+from localrank.cli.fuse import fuse
 from localrank.cli.info import info
+from localrank.cli.interleave import interleave
 from localrank.cli.methods import methods
 from localrank.cli.rank import rank
 from localrank.cli.reproduce import reproduce
@@ -34,8 +36,8 @@ SUMMARY = (
 # The panels of `localrank --help`, in the order they are shown.
 PANELS = {
     "First steps": (demo, compare, methods, info),
-    "Train and rank": (train, tune, rank, evaluate, explain),
-    "Put a model to use": (distil, export, serve),
+    "Train and rank": (train, tune, rank, fuse, evaluate, explain),
+    "Put a model to use": (distil, export, serve, interleave),
     "Prepare data": (features, convert),
     "More": (reproduce, warmup),
 }

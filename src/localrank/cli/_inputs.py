@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
 if TYPE_CHECKING:
+    from localrank.clicks import ClickLog
     from localrank.data import RankingDataset
     from localrank.data.formats.base import Labels
     from localrank.data.sampling import Limit
@@ -35,7 +36,7 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "features": (
         "",
         "Columns of features, separated by commas, for example bm25,pagerank. By default, all "
-        "other columns.",
+        "other columns. To train from logs of clicks: files of features.",
         _TABLES,
     ),
     "ignore": ("", "Columns to leave out, separated by commas, for example url,date.", _TABLES),
@@ -45,6 +46,12 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
         "default, columns of text and of categories are. ordinal: turn categories whose type has "
         "an order into numbers.",
         _TABLES,
+    ),
+    "vectors": (
+        "",
+        "Vectors of the documents by their ids: .npy with a file of ids beside it, .npz, .parquet "
+        "or .jsonl. By default, the column `vector` of a table, if it holds lists.",
+        None,
     ),
     "column_description": ("", "CatBoost's column description, a file such as train.cd.", _TABLES),
     "zero_based": (False, "LETOR text: feature ids begin at 0. By default, at 1.", None),
@@ -67,7 +74,13 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
         _LOGS,
     ),
     "judgments": ("", "File of the documents' grades: TREC qrels, CSV or JSON lines.", _LOGS),
-    "clicks": ("", "File of clicks on the documents, instead of grades.", _LOGS),
+    "clicks": (
+        "",
+        "File of clicks on the documents, instead of grades. To train from logs of clicks: what "
+        "tells how much is seen: pbm (the default), swaps, em, groups, cascade, dcm, ubm, dbn, "
+        "trust, auto or none.",
+        _LOGS,
+    ),
     "rates": (
         "",
         "Click rates where the next grade begins, for example 0.05,0.2. By default, the number of "
@@ -87,6 +100,29 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     ),
     "log_name": ("", "Name of the log to read, if documents have several.", _LOGS),
 }
+# The options of commands that read logs of clicks, likewise.
+_CLICK_LOGS = "Logs of clicks"
+_CLICK_OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
+    "click_columns": (
+        "",
+        "Tables with a row for each document shown: columns of other names, separated by commas, "
+        "for example session=visit,click=clicked. The names are session, query, document, "
+        "position, click, and, where known, time, ranker, group, propensity.",
+        _CLICK_LOGS,
+    ),
+    "click_actions": (
+        "",
+        "User Behavior Insights: the actions that count as a click, separated by commas. By "
+        "default, click.",
+        _CLICK_LOGS,
+    ),
+    "bad_sessions": (
+        "",
+        "Sessions that cannot be, such as one with a click on something that was not shown: refuse "
+        "(the default), or drop them.",
+        _CLICK_LOGS,
+    ),
+}
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
@@ -94,19 +130,35 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
     They are keyword arguments of `localrank.data.read`.
     """
+    return _reads(command, _OPTIONS, "options")
 
+
+def reads_clicks(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of logs of clicks. Its argument `log_options` has those given.
+
+    They are keyword arguments of `localrank.data.read`, too.
+    """
+    return _reads(command, _CLICK_OPTIONS, "log_options")
+
+
+def _reads(
+    command: Callable[..., None],
+    known: Mapping[str, tuple[str | bool | int, str, str | None]],
+    taken: str,
+) -> Callable[..., None]:
     def with_data(**arguments: Any) -> None:
-        given = {name: arguments.pop(name) for name in _OPTIONS}
-        options = dict(
-            _argument(name, value) for name, value in given.items() if value != _OPTIONS[name][0]
-        )
-        command(**arguments, options=options)
+        given = {name: arguments.pop(name) for name in known}
+        options: DataOptions = {}
+        for name, value in given.items():
+            if value != known[name][0]:
+                options |= _arguments(name, value)
+        command(**arguments, **{taken: options})
 
     options = {
         name: typer.Option(default, f"--{name.replace('_', '-')}", help=text, rich_help_panel=panel)
-        for name, (default, text, panel) in _OPTIONS.items()
+        for name, (default, text, panel) in known.items()
     }
-    return _with_options(command, with_data, options, taken="options")
+    return _with_options(command, with_data, options, taken=taken)
 
 
 def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
@@ -173,8 +225,40 @@ def read_data(
     from localrank.cli._tables import say, say_if_compiling
     from localrank.data import read
 
+    if gives_clicks(paths, options):
+        raise ValueError(
+            f"{paths[0]} is a log of clicks, which has no features. To learn from it, use "
+            f"`localrank train log.jsonl --features features.parquet --clicks pbm`. To see what is "
+            f"in it, use `localrank info`."
+        )
     say_if_compiling()
-    return read(paths, labels=labels, like=like, say=say, **options)
+    data: Any = read(paths, labels=labels, like=like, say=say, **options)
+    return cast("RankingDataset", data)
+
+
+def read_clicks(paths: Sequence[Path], log_options: DataOptions) -> ClickLog:
+    """Read a log of clicks as `localrank.data.read` does, and say what is left out."""
+    from localrank.cli._tables import say, say_if_compiling
+    from localrank.data import read
+
+    if not gives_clicks(paths, log_options):
+        raise ValueError(
+            f"{paths[0]} is not a log of clicks. A log has JSON lines such as "
+            f'{{"query": "tea", "documents": ["a", "b"], "clicks": [1]}}; or it is a table with '
+            f"the columns session, query, document, position and click, which --click-columns may "
+            f"name; or the queries and events of User Behavior Insights."
+        )
+    say_if_compiling()
+    return read(paths, say=say, **log_options)
+
+
+def gives_clicks(paths: Sequence[Path], options: Mapping[str, Any]) -> bool:
+    """Whether files are logs of clicks."""
+    from localrank.data.reading import format_of
+
+    given = [Path("/dev/stdin" if str(path) == "-" else path) for path in paths]
+    # --feature-log, which names a format, may be about the features beside a log.
+    return format_of(given, None, options).gives_clicks
 
 
 def is_partitioned(paths: Sequence[Path]) -> bool:
@@ -184,25 +268,51 @@ def is_partitioned(paths: Sequence[Path]) -> bool:
     return all(PartitionFiles().recognises(path, {}) for path in paths)
 
 
-def _argument(option: str, value: Any) -> tuple[str, Any]:
-    """The argument of `localrank.data.read` for an option: its name and its value."""
+def _arguments(option: str, value: Any) -> dict[str, Any]:
+    """The arguments of `localrank.data.read` for an option."""
     match option:
         case "float32":
-            return "dtype", "float32"
+            return {"dtype": "float32"}
         case "feature_log":
-            return "format", value
+            return {"format": value}
         case "log_name":
-            return "log", value
+            return {"log": value}
         case "label":
-            return "label", value or None
+            return {"label": value or None}
         case "features" | "ignore":
-            return option, column_names(value)
+            return {option: column_names(value)}
         case "categories":
-            return option, value if value in ("auto", "ordinal") else column_names(value)
+            return {option: value if value in ("auto", "ordinal") else column_names(value)}
         case "rates":
-            return "rates", _rates(value)
+            return {"rates": _rates(value)}
+        case "click_columns":
+            return _click_columns(value)
+        case "click_actions":
+            return {"actions": column_names(value)}
+        case "bad_sessions":
+            return {"bad": value}
         case _:
-            return option, value
+            return {option: value}
+
+
+def _click_columns(text: str) -> dict[str, str]:
+    """The columns of a table of clicks, by their roles."""
+    from localrank._base.names import unknown
+    from localrank.data.formats import ClickTables
+
+    roles = [name for name in ClickTables.options if name != "bad"]
+    columns = {}
+    for item in column_names(text):
+        role, equals, column = (part.strip() for part in item.partition("="))
+        if not equals or not column:
+            raise ValueError(
+                f"--click-columns must be names of columns such as session=visit,click=clicked. "
+                f"Got {item!r} instead."
+            )
+        if role not in roles:
+            raise unknown("A table of clicks has no column for", role, roles, roles)
+        columns[role] = column
+    return columns
 
 
 def _rates(text: str) -> list[float]:

@@ -7,49 +7,92 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._inputs import DataOptions, reads_data
+from localrank.cli._inputs import DataOptions, gives_clicks, reads_clicks, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
     from localrank.measures import Measure
 
 
+@reads_clicks
 @reads_data
 def evaluate(
     run: Path = typer.Argument(
         help="A TREC run, or the folder of scores that `localrank rank` wrote for partitions."
     ),
     data: list[Path] = typer.Argument(
-        help="The labels: LETOR files, tables, partitions, feature logs or TREC qrels."
+        None,
+        help="The labels: LETOR files, tables, partitions, feature logs or TREC qrels. With a log "
+        "of clicks (--clicks log.jsonl): more runs, if any.",
     ),
-    measures: str = typer.Option(
-        "ndcg@5,ndcg@10,map", help="Measures to report, separated by commas."
+    measures: str | None = typer.Option(
+        None,
+        help="Measures to report, separated by commas. Default: ndcg@5,ndcg@10,map, or ndcg@10 "
+        "with --conventions all.",
     ),
     convention: str = typer.Option(
         "default",
+        "--convention",
+        "--conventions",
         help="Compute measures as another tool does: letor3, letor4, trec_eval, ranklib, "
-        "lightgbm, xgboost or sklearn.",
+        "lightgbm, xgboost, sklearn, catboost or allrank. all: a line for each of them, with "
+        "what it does differently.",
     ),
     per_query: bool = typer.Option(
         False, "--per-query", help="Print one row for each query, before the mean."
     ),
     explain: bool = typer.Option(False, "--explain", help="Say how each measure is computed."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    seen: str = typer.Option(
+        "pbm",
+        help="With a log of clicks: what tells how much is seen, as in `localrank train`, or "
+        "propensities, which the log then has.",
+        rich_help_panel="Logs of clicks",
+    ),
+    estimate: str = typer.Option(
+        "snips",
+        help="With a log of clicks: the estimate, which is ips, snips or dr.",
+        rich_help_panel="Logs of clicks",
+    ),
     *,
     options: DataOptions,
+    log_options: DataOptions,
 ) -> None:
-    """Measure how good a ranking is: compare a run with labels.
+    """Measure how good a ranking is: compare a run with labels, or with a log of clicks.
 
     Example: localrank evaluate run.txt test.txt --measures ndcg@10,map
     """
     import math
 
+    from localrank.cli._estimated_values import print_estimates
     from localrank.cli._inputs import parse_measures
     from localrank.cli._tables import print_json, print_table, say
     from localrank.measures import evaluate as evaluate_measures
     from localrank.measures.base import mean_of_queries
 
-    wanted = parse_measures(measures, convention)
+    log = options.get("clicks")
+    if log and gives_clicks([Path(log)], log_options):
+        if measures or per_query or explain or convention != "default":
+            raise ValueError(
+                "A log of clicks gives estimates of clicks: leave out --measures, --convention, "
+                "--per-query and --explain."
+            )
+        runs = [run, *(data or [])]
+        print_estimates(runs, Path(log), log_options, seen=seen, method=estimate, as_json=as_json)
+        return
+    if not data:
+        if log:
+            raise ValueError(
+                f"{log} is not a log of clicks, by its name and its first lines. Give one, or give "
+                f"the labels after the run."
+            )
+        raise ValueError("Give the labels after the run, or a log of clicks: --clicks log.jsonl.")
+    if convention == "all":
+        names = [str(measure) for measure in parse_measures(measures or "ndcg@10")]
+        dataset, scores = _labelled(run, data, options)
+        _print_conventions(run.name, dataset, scores, names, as_json=as_json)
+        return
+    wanted = parse_measures(measures or "ndcg@5,ndcg@10,map", convention)
     dataset, scores = _labelled(run, data, options)
     values = evaluate_measures(dataset, scores, wanted)
     means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
@@ -81,6 +124,53 @@ def evaluate(
     _say_without_relevant(dataset, values)
     if explain:
         say("\n\n".join(measure.explain() for measure in wanted))
+
+
+def _print_conventions(
+    title: str, dataset: RankingDataset, scores: Any, names: list[str], *, as_json: bool
+) -> None:
+    """Print each measure by every convention, and what each does unlike the default."""
+    import math
+
+    from localrank.cli._tables import print_facts, print_json, say
+    from localrank.measures import by_convention, differences
+    from localrank.measures.parsing import TOOLS
+
+    result: dict[str, dict[str, Any]] = {}
+    left_out: list[str] = []
+    for name in names:
+        measures = by_convention(name)
+        if lacking := [words for tool, words in TOOLS.items() if tool not in measures]:
+            left_out.append(f"{name} is not in {', '.join(lacking)}")
+        result[name] = {}
+        for tool, measure in measures.items():
+            try:
+                mean = measure.mean(dataset, scores)
+            except ValueError as error:  # what only this tool needs: document ids, labels up to 1
+                if tool == "default":
+                    raise
+                left_out.append(f"{name} of {TOOLS[tool]}: {error}")
+                continue
+            result[name][tool] = {
+                "measure": str(measure),
+                "mean": None if math.isnan(mean) else mean,
+                "differences": differences(measure, measures["default"]),
+            }
+    if as_json:
+        print_json({"n_queries": dataset.n_queries, "conventions": result, "left_out": left_out})
+        return
+    for name, lines in result.items():
+        rows = [
+            (tool, f"{_shown(line['mean'])}  {'; '.join(line['differences'])}".strip())
+            for tool, line in lines.items()
+        ]
+        print_facts(f"{title}, {dataset.n_queries:,} queries, {name}", rows)
+    for reason in left_out:
+        say(f"Left out: {reason}")
+
+
+def _shown(mean: float | None) -> str:
+    return "nan" if mean is None else f"{mean:.4f}"
 
 
 def _say_without_relevant(dataset: RankingDataset, values: dict[Measure, Any]) -> None:

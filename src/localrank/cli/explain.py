@@ -74,7 +74,10 @@ def _pair_facts(told: Preference) -> dict[str, Any]:
 
 
 def _facts(told: Explanation) -> dict[str, Any]:
-    facts = {name: _plain(value) for name, value in vars(told).items() if name != "contributions"}
+    by_document = ("contributions", "near_documents")
+    facts = {name: _plain(value) for name, value in vars(told).items() if name not in by_document}
+    if told.near_documents is not None:
+        facts["moved"] = told.near_documents.moved
     return facts | {"documents": _documents(told)}
 
 
@@ -94,6 +97,11 @@ def _documents(told: Explanation) -> list[dict[str, Any]]:
             values = contributions.entries[row].tolist()
             facts["base"] = float(contributions.base[row])
             facts["contributions"] = dict(zip(contributions.names, values, strict=True))
+        if told.near_documents is not None:
+            facts["near_documents"] = [
+                {"document": _plain(told.document_ids[place]), "cosine": cosine, "moved": moved}
+                for place, cosine, moved in told.near_documents.of(int(row))
+            ]
         documents.append(facts)
     return documents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,14 @@ def export(
         "--verify",
         metavar="DATA",
         help="Check the written files: rank these documents (a LETOR file or a table) as the "
-        "engine would, and compare with the model. The exit code is "
+        "engine would, and compare with the model. For a fusion of lists: the lists, one option "
+        "for each, called like those of training. The exit code is "
         f"{OTHER_ORDER} if a list comes out in another order.",
+    ),
+    window: int | None = typer.Option(
+        None,
+        min=1,
+        help="Fusions of lists: the engine fuses so many documents of each list. By default, 100.",
     ),
     name: str = typer.Option("localrank", help="Name of the model in the engine."),
     as_json: bool = typer.Option(False, "--json", help="Print the comparison as JSON."),
@@ -47,12 +54,16 @@ def export(
     from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
     from localrank.export import export as write
+    from localrank.export import list_targets
     from localrank.export import verify as compare
     from localrank.persistence import load_ranker
 
     ranker = load_ranker(model)
     dataset = None
-    if verify:
+    fuses_lists = to in list_targets()
+    if verify and fuses_lists:
+        dataset = _read_lists(verify, getattr(ranker, "list_names_", None))
+    elif verify:
         # First, so that a mistake in the data is reported before anything is written.
         dataset = read_data(
             verify,
@@ -60,16 +71,33 @@ def export(
             labels="ignored",
             like=ranker,
         )
-    paths = write(ranker, to, output, name=name)
+    paths = write(ranker, to, output, name=name, window=window)
     say(f"Wrote {', '.join(str(path.relative_to(output)) for path in paths)} into {output}")
     if dataset is not None:
         result = compare(ranker, to, output, dataset)
         rounded = None
-        if not result.same_order and (single := _in_single_precision(dataset)) is not None:
-            rounded = compare(ranker, to, output, single)
+        if not result.same_order and not fuses_lists:
+            single = _in_single_precision(dataset)
+            rounded = None if single is None else compare(ranker, to, output, single)
         _print(result, rounded, to, as_json)
         if not result.same_order:
             raise typer.Exit(OTHER_ORDER)
+
+
+def _read_lists(paths: Sequence[Path], names: Sequence[str] | None) -> RankingDataset | None:
+    """The lists of a fusion. None: the model is no fusion of lists, and the export is refused."""
+    from localrank.data import as_runs
+    from localrank.fusion import lists_dataset
+
+    if names is None:
+        return None
+    runs = as_runs(paths)
+    if set(runs) != set(names):
+        raise ValueError(
+            f"The model fuses the lists {', '.join(names)}. Got {', '.join(runs)} to verify with. "
+            "A list is called like its file: give one file for each, named so."
+        )
+    return lists_dataset(runs)
 
 
 def _in_single_precision(dataset: RankingDataset) -> RankingDataset | None:

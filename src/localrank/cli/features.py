@@ -48,8 +48,8 @@ def features(
     ),
     features: str = typer.Option(
         "letor",
-        help="Features to compute: a set (letor, mhr or all), or names separated by commas, for "
-        "example bm25,covered.",
+        help="Features to compute: a set (letor, mhr, definition or all), or names separated by "
+        "commas, for example bm25,covered.",
     ),
     columns: str = typer.Option(
         "", help="Keys of a document's numbers, which become features, for example clicks,price."
@@ -70,6 +70,19 @@ def features(
         min=1,
         help="Number of candidate documents for each query, found by BM25. The extractor keeps it, "
         "and models rank as many.",
+    ),
+    vectors: Path | None = typer.Option(
+        None,
+        help="Vectors of the documents: .npy with ids beside it, .npz, Parquet or JSON lines. "
+        "Candidates are then found by vectors, too, and the columns of both lists are features.",
+    ),
+    query_vectors: Path | None = typer.Option(
+        None, help="Vectors of the queries, in the same formats. By default, --encoder makes them."
+    ),
+    encoder: Path | None = typer.Option(
+        None,
+        help="Folder of an encoder (tokenizer.json with model.onnx or model.safetensors), which "
+        "makes the vectors that are not given.",
     ),
     with_judged: bool = typer.Option(
         False, "--with-judged", help="Add the judged documents that BM25 did not find."
@@ -95,9 +108,11 @@ def features(
 
     from localrank.cli._inputs import check_folder, column_names, read_key
     from localrank.cli._tables import cost, say, say_if_compiling
+    from localrank.data import read_vectors
     from localrank.text import (
         Analyzer,
         FeatureExtractor,
+        load_encoder,
         read_corpus,
         read_judgments,
         read_queries,
@@ -118,6 +133,16 @@ def features(
         path: read_queries(file, numbered=numbered)
         for path, file in zip(paths, queries, strict=True)
     }
+    by_vectors = vectors is not None or encoder is not None
+    if query_vectors is not None and not by_vectors:
+        raise ValueError("--query-vectors needs --vectors, those of the documents, or --encoder.")
+    if by_vectors and encoder is None and query_vectors is None:
+        raise ValueError("--vectors needs vectors of the queries: --query-vectors or --encoder.")
+    # Before the index is built, which takes long.
+    of_documents, of_queries = (
+        None if path is None else read_vectors(path) for path in (vectors, query_vectors)
+    )
+    encodes = None if encoder is None else load_encoder(encoder)
     judged = None if qrels is None else read_judgments(qrels, qrels_format or None)
     if judged is not None:
         # Before the index is built, which takes long.
@@ -138,14 +163,23 @@ def features(
         columns=column_names(columns),
         analyzer=Analyzer(stopwords=stopwords or None, stemmer=stemmer or None),
         depth=depth,
+        with_vectors=by_vectors,
     )
     say_if_compiling()
     start = time.perf_counter()
-    extractor.fit(documents, folder=index, private_key=None if index is None else key)
+    extractor.fit(
+        documents,
+        vectors=of_documents,
+        encoder=encodes,
+        folder=index,
+        private_key=None if index is None else key,
+    )
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in texts_by_output.items():
-        dataset = extractor.dataset(texts, judged, with_judged=with_judged)
+        dataset = extractor.dataset(
+            texts, judged, with_judged=with_judged, query_vectors=of_queries
+        )
         _write(dataset, path)
         say(
             f"Wrote {dataset.n_features:,} features of {dataset.n_queries:,} queries, "
@@ -168,7 +202,17 @@ def made_by(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) ->
             f"{path}: this extractor makes other features than the data has. {_REMEDY}"
         )
     _check_lengths(extractor, dataset, path)
-    return dataset
+    return _with_vectors(extractor, dataset)
+
+
+def _with_vectors(extractor: FeatureExtractor, dataset: RankingDataset) -> RankingDataset:
+    """The dataset with the vectors of its documents, which files of features do not have."""
+    from localrank.data import RankingDataset, Vectors
+
+    index = extractor.index_
+    if index.vectors is None or type(dataset) is not RankingDataset or dataset.has_vectors:
+        return dataset
+    return dataset.with_vectors(Vectors(index.document_ids, index.vectors))
 
 
 def _check_lengths(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) -> None:

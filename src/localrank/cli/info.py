@@ -9,26 +9,29 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from localrank._base.printing import UNBROKEN
-from localrank.cli._inputs import DataOptions, reads_data
+from localrank.cli._inputs import DataOptions, reads_clicks, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
 
 
 @reads_data
+@reads_clicks
 def info(
     files: list[Path] = typer.Argument(
-        help="Data (LETOR files, tables, partitions, feature logs), or one model file."
+        help="Data (LETOR files, tables, partitions, feature logs), logs of clicks, or one model "
+        "file."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     options: DataOptions,
+    log_options: DataOptions,
 ) -> None:
-    """Describe data (queries, labels, features) or a saved model.
+    """Describe data (queries, labels, features), a log of clicks, or a saved model.
 
     Example: localrank info train.txt
     """
-    from localrank.cli._inputs import read_data
+    from localrank.cli._inputs import gives_clicks, read_clicks, read_data
     from localrank.cli._tables import print_json
     from localrank.persistence import is_model, read_manifest
 
@@ -38,6 +41,16 @@ def info(
             print_json(facts)
         else:
             _print_model(files[0], facts)
+        return
+    options |= log_options
+    if gives_clicks(files, options):
+        from localrank.cli._click_facts import click_facts, print_clicks
+
+        facts = click_facts(read_clicks(files, options))
+        if as_json:
+            print_json(facts)
+        else:
+            print_clicks(", ".join(file.name for file in files), facts)
         return
     facts = _describe(read_data(files, options, labels="optional"))
     if as_json:

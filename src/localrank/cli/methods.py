@@ -16,10 +16,11 @@ def methods(
     Example: localrank methods
     """
     from localrank.cli._tables import print_json
-    from localrank.export import targets
+    from localrank.export import list_targets, targets
     from localrank.registry import METHODS, PACKAGES, parameters, parts
 
     of_kinds = {kind: parts(kind) for kind in PACKAGES if kind != "ranker"}
+    every_target: dict[str, Any] = {**targets(), **list_targets()}
     if as_json:
         print_json(
             {
@@ -44,7 +45,7 @@ def methods(
                 },
                 "targets": {
                     name: {"summary": target.declaration.summary}
-                    for name, target in targets().items()
+                    for name, target in every_target.items()
                 },
             }
         )
@@ -55,6 +56,7 @@ def methods(
     for kind, known in of_kinds.items():
         _list(f"{kind.capitalize()}s: --set {kind}=NAME, {kind}__PARAMETER=VALUE", known)
     _list("Export targets: localrank export --to NAME", targets())
+    _list("Export targets for fusions of lists", list_targets())
 
 
 def _list(title: str, known: Mapping[str, Any]) -> None:

@@ -46,6 +46,11 @@ def rank(
     top: int | None = typer.Option(
         None, min=1, help="With --query: write only this many documents, the best ones."
     ),
+    encoder: Path | None = typer.Option(
+        None,
+        help="With --query: folder of the encoder that `localrank features` was given, if the "
+        "model ranks by vectors, too.",
+    ),
     public_key: Path | None = typer.Option(
         None,
         help="With --corpus FOLDER: a file with an Ed25519 key of 32 bytes. An index that was not "
@@ -77,11 +82,14 @@ def rank(
     from localrank.persistence import load_ranker
 
     if query is not None:
-        _rank_by_words(model, query, corpus, depth, top, public_key, output, tag, data)
+        _rank_by_words(model, query, corpus, depth, top, encoder, public_key, output, tag, data)
         return
     if corpus is not None:
         raise ValueError("--corpus needs --query, the words to rank its documents by.")
-    for option, given in {"--depth": depth, "--top": top, "--public-key": public_key}.items():
+    words_alone = {
+        "--depth": depth, "--top": top, "--encoder": encoder, "--public-key": public_key
+    }  # fmt: skip
+    for option, given in words_alone.items():
         if given is not None:
             raise ValueError(f"{option} needs --query.")
     if not data:
@@ -116,6 +124,7 @@ def _rank_by_words(
     corpus: Path | None,
     depth: int | None,
     top: int | None,
+    encoder: Path | None,
     public_key: Path | None,
     output: Path,
     tag: str,
@@ -151,6 +160,8 @@ def _rank_by_words(
             f"{path} holds a {type(model).__name__}, which ranks by features. To rank by the "
             f"words of --query, train a model with --extractor."
         )
+    if encoder is not None:
+        model.extractor_.use_encoder(encoder)
     documents = None if corpus is None else list(read_corpus(corpus))
     if depth is not None and documents is not None:
         raise ValueError("--depth is for documents of an index. Leave it out, or --corpus.")
@@ -175,7 +186,7 @@ def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Pa
     """Refuse an index with other settings: its features have the same names but other values."""
     from localrank.text import Analyzer
 
-    for name in ("analyzer", "variant", "k1", "b", "prior", "share", "discount"):
+    for name in ("with_vectors", "analyzer", "variant", "k1", "b", "prior", "share", "discount"):
         value, known = getattr(theirs, name), getattr(ours, name)
         if name == "analyzer":
             value, known = repr(value or Analyzer()), repr(known or Analyzer())

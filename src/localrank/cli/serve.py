@@ -29,6 +29,23 @@ def serve(
         metavar="NAME",
         help="Rank with this model too, and record how it differs. Its rankings are not sent.",
     ),
+    interleave: str = typer.Option(
+        None,
+        metavar="NAME:NAME",
+        help="Compare two models in a live test: each answer to a request that names no model is "
+        "a list of both, and says who picked which document.",
+    ),
+    clicks_log: Path = typer.Option(
+        None,
+        help="Take the clicks on these lists at /v1/clicks, and keep them in this folder for "
+        "`localrank interleave`.",
+    ),
+    clicks_within: float = typer.Option(
+        3600, min=1, help="Take clicks for this many seconds after the answer."
+    ),
+    clicks_log_size: int = typer.Option(
+        1 << 30, min=1 << 20, help="At most this many bytes of clicks. Then the oldest are deleted."
+    ),
     token_file: Path = typer.Option(
         None,
         help="Ask for the token in this file. By default, for the token in LOCALRANK_TOKEN, if "
@@ -42,6 +59,11 @@ def serve(
     max_lists: int = typer.Option(1_000, min=1, help="At most this many lists in a request."),
     max_query_words: int = typer.Option(
         1_000, min=1, help="At most this many words in a query, for models that take words."
+    ),
+    encoder: Path = typer.Option(
+        None,
+        help="Folder of the encoder that `localrank features` was given, for models that rank by "
+        "vectors, too. By default, requests bring the vector of their query.",
     ),
     max_queue: int = typer.Option(
         64, min=1, help="At most this many requests may wait, in each process."
@@ -73,9 +95,14 @@ def serve(
         max_documents=max_documents,
         max_lists=max_lists,
         max_query_words=max_query_words,
+        encoder=encoder,
         max_queue=max_queue,
         timeout=timeout,
         reload_interval=reload_interval,
+        interleave=_two(interleave),
+        clicks_log=clicks_log,
+        clicks_within=clicks_within,
+        clicks_log_size=clicks_log_size,
     )
     serving.serve(settings, host=host, port=port, workers=workers, access_log=access_log)
 
@@ -113,6 +140,16 @@ def _shares(given: list[str]) -> dict[str, float]:
                 f"--share must be NAME=SHARE, such as new=0.05. Got {text!r} instead."
             ) from None
     return result
+
+
+def _two(given: str | None) -> tuple[str, str] | None:
+    """The names of the models of a live test."""
+    if given is None:
+        return None
+    first, colon, second = given.partition(":")
+    if not (first and colon and second):
+        raise ValueError(f"--interleave must be NAME:NAME, such as old:new. Got {given!r} instead.")
+    return first, second
 
 
 def _token(file: Path | None) -> str | None:

@@ -8,14 +8,23 @@ from typing import Any
 
 import typer
 
-from localrank.cli._inputs import MAX_DOCUMENTS_HELP, DataOptions, on_cluster, reads_data
+from localrank.cli._inputs import (
+    MAX_DOCUMENTS_HELP,
+    DataOptions,
+    on_cluster,
+    reads_clicks,
+    reads_data,
+)
 
 
 @on_cluster
 @reads_data
+@reads_clicks
 def train(
     data: list[Path] = typer.Argument(
-        help="Training data: LETOR files, tables, partitions or feature logs."
+        help="Training data: LETOR files, tables, partitions or feature logs. Or logs of clicks, "
+        "with --features FILE: the features of their documents, in any of these formats; and "
+        "--clicks NAME: what tells how much is seen."
     ),
     output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
     method: str | None = typer.Option(
@@ -62,16 +71,19 @@ def train(
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     options: DataOptions,
+    log_options: DataOptions,
 ) -> None:
     """Train a ranker and save it to one file.
 
-    Example: localrank train train.txt --valid vali.txt -o model.localrank
+    Examples: localrank train train.txt --valid vali.txt -o model.localrank;
+    localrank train log.jsonl --features features.parquet --clicks pbm -o model.localrank
     """
     import time
 
     from localrank.cli._inputs import (
         check_held_out,
         check_model,
+        gives_clicks,
         limit_of,
         parse_measures,
         read_data,
@@ -92,7 +104,15 @@ def train(
     wanted = parse_measures(measures)
     check_model(output)
     check_held_out(valid, data)
-    train_data = read_data(data, options, like=None if continued is None else ranker)
+    like = None if continued is None else ranker
+    if gives_clicks(data, options | log_options):
+        from localrank.cli._clicked import clicked_data, read_with_features
+
+        log, features, bias = read_with_features(data, options, log_options, like)
+        train_data, clicked = clicked_data(log, features, bias), True
+        options = {name: options[name] for name in options if name not in ("features", "clicks")}
+    else:
+        train_data, clicked = read_data(data, options | log_options, like=like), False
     parts = {"training": train_data}
     if valid:
         parts["validation"] = read_data(valid, options, like=train_data)
@@ -125,6 +145,8 @@ def train(
             for measure, values in evaluate(dataset, ranker.predict(dataset), wanted).items()
         }
         for part, dataset in parts.items()
+        # Labels from clicks are no judgments: measures of them would tell little.
+        if part != "training" or not clicked
     }
     size = output.stat().st_size
     fitted = read_manifest(output)["fitted"]
@@ -143,7 +165,8 @@ def train(
     rows = [
         [part, *(f"{value:.4f}" for value in values.values())] for part, values in means.items()
     ]
-    print_table(f"{method} on the queries it was given", ["queries", *map(str, wanted)], rows)
+    if rows:
+        print_table(f"{method} on the queries it was given", ["queries", *map(str, wanted)], rows)
     if skipped := ranker.training_data_["n_queries_with_one_label"]:
         say(f"{skipped:,} training queries have only one label, which teaches nothing about order")
     if fitted:

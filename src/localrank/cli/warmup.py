@@ -16,6 +16,9 @@ def warmup(
         help="Methods that will be trained, separated by commas. By default all, or none if "
         "models are given.",
     ),
+    times: bool = typer.Option(
+        False, "--times", help="Also list the kernels, with the seconds that each took."
+    ),
 ) -> None:
     """Compile the numerical code now, so that later commands start faster.
 
@@ -23,7 +26,7 @@ def warmup(
     """
     import time
 
-    from localrank._kernels.compilation import folder_to_write
+    from localrank._kernels.compilation import compile_seconds, folder_to_write
     from localrank.cli._tables import print_table, say
     from localrank.warmup import warm_up
 
@@ -32,5 +35,9 @@ def warmup(
     compiled = warm_up(models or (), names)
     rows = [[name, str(len(kernels))] for name, kernels in compiled.items()]
     print_table("Compiled", ["for", "kernels"], rows)
+    if times and compile_seconds:
+        slowest = sorted(compile_seconds.items(), key=lambda item: -item[1])
+        rows = [[name.removeprefix("localrank."), f"{spent:.2f}"] for name, spent in slowest]
+        print_table("Kernels", ["kernel", "CPU seconds"], rows)
     n_kernels, seconds = sum(map(len, compiled.values())), time.perf_counter() - start
     say(f"{n_kernels} kernels in {seconds:.0f} s, kept in {folder_to_write() or 'no folder'}.")

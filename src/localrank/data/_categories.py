@@ -208,3 +208,41 @@ def texts_of(codes: Floats, values: Sequence[str]) -> Array:
 def _places(codes: Array, n_values: int) -> Integers:
     """Codes as whole numbers, that of a missing value after all others."""
     return np.where(np.isnan(codes), n_values, codes).astype(np.int64)
+
+
+def with_codes(
+    features: Array,
+    names: tuple[str, ...] | None,
+    column_names: Sequence[str] | None,
+    texts: dict[str, Any],
+    declared: Sequence[str],
+) -> tuple[Array, dict[str, tuple[str, ...]]]:
+    """The features with the codes of categories, and the values of each feature of categories.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_documents, n_features)
+    names, column_names : sequence of str or None
+        Names of the features, and those of the DataFrame's columns.
+    texts : dict
+        The DataFrame's columns that are not numbers.
+    declared : sequence of str
+        Features that are categories, though they may be numbers.
+    """
+    if isinstance(declared, str):
+        raise ValueError(
+            f"The 'categories' argument must be a sequence of features. Got the string "
+            f"{declared!r} instead."
+        )
+    for name in declared:
+        if name not in (names or ()):
+            raise ValueError(f"The 'categories' argument names {name!r}, which is not a feature.")
+    assert names is not None
+    features, values = np.array(features), {}
+    for column, name in enumerate(names):
+        text = None if column_names is None else texts.get(column_names[column])
+        if text is not None:
+            features[:, column], values[name] = coded(text.to_list(), name)
+        elif name in declared:
+            features[:, column], values[name] = coded(features[:, column].tolist(), name)
+    return features, values

@@ -11,120 +11,12 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._kernels.numbers import MAX_MAGNITUDE
+from localrank.data._as_arrays import as_array
 
+_PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Strings in an array of fixed width take at most this many bytes, or this many times their text.
 _FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO = 1 << 24, 8
-# Types of columns that are numbers and nothing else, as the libraries call them.
-_PLAIN = {"double", "float", "float32", "float64"} | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
-}
-
-
-def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
-    """The values, all of them numbers, and, for a DataFrame, the column names."""
-    values, names, texts = as_columns(X)
-    for name, column in texts.items():
-        raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {column.dtype}.")
-    return values, names
-
-
-def as_columns(X: Any) -> tuple[Array, Sequence[str] | None, dict[str, Any]]:
-    """The values, for a DataFrame the column names, and its columns of texts and categories.
-
-    These columns have NaN among the values.
-    """
-    if type(X) is np.ndarray or isinstance(X, list | tuple):
-        return np.asarray(X), None, {}
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(np.float64), np.nan), None, {}
-    if hasattr(X, "toarray"):
-        return X.toarray(), None, {}
-    if hasattr(X, "collect"):
-        raise ValueError("X is a lazy frame. Call its collect() first.")
-    plain = _plain_frame(X)
-    return _any_frame(X) if plain is None else (*plain, {})
-
-
-def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
-    """A DataFrame of pandas, polars or pyarrow whose columns are plain numbers; None for others.
-
-    It looks at each type once, not at each column. For short lists that is much faster.
-    """
-    if all(hasattr(X, name) for name in ("columns", "dtypes", "to_numpy")):
-        names, types = list(X.columns), set(X.dtypes)
-    elif hasattr(X, "column_names") and hasattr(X, "schema"):
-        names, types = X.column_names, set(X.schema.types)
-    else:
-        return None
-    plain = {str(kind).lower() for kind in types} <= _PLAIN
-    if not plain or not names or len(set(names)) < len(names):
-        return None
-    if hasattr(X, "to_numpy"):
-        values = X.to_numpy()
-    else:
-        values = np.column_stack([column.to_numpy() for column in X.columns])
-    # Some libraries turn integers with missing values into objects.
-    return None if values.dtype.kind not in "fiu" else (values, [str(name) for name in names])
-
-
-def _any_frame(X: Any) -> tuple[Array, list[str] | None, dict[str, Any]]:
-    """A DataFrame of any library, column by column, or anything array-like."""
-    # Imported by those who need it: to load a model takes less.
-    import narwhals.stable.v1 as nw
-
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"X must have unique column names: {error}") from None
-    if not isinstance(frame, nw.DataFrame):
-        return np.asarray(X), None, {}
-    # A column with only missing values does not have a numeric type.
-    empty = [
-        name
-        for name, dtype in frame.schema.items()
-        if not dtype.is_numeric() and frame[name].is_null().all()
-    ]
-    texts = {
-        str(name): frame[name]
-        for name, dtype in frame.schema.items()
-        if dtype in (nw.String, nw.Categorical, nw.Enum) and name not in empty
-    }
-    if empty or texts:
-        missing = nw.lit(float("nan"), dtype=nw.Float64)
-        frame = frame.with_columns(missing.alias(name) for name in [*empty, *texts])
-    schema = frame.schema
-    for name, dtype in schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {dtype}.")
-    truths = [name for name, dtype in schema.items() if dtype == nw.Boolean]
-    if truths:
-        frame = frame.with_columns(nw.col(truths).cast(nw.Float64))
-    return frame.to_numpy(), [str(name) for name in schema], texts
-
-
-def as_array(values: Any) -> Array:
-    """A Series of any library, or anything array-like, as an array; None where it is masked."""
-    if type(values) is np.ndarray:
-        return values
-    if isinstance(values, np.ma.MaskedArray):
-        if not values.mask.any():
-            return values.data
-        hidden = values.data.astype(object)
-        hidden[values.mask] = None
-        return hidden
-    if not isinstance(values, list | tuple):
-        # Imported by those who need it: to load a model takes less.
-        import narwhals.stable.v1 as nw
-
-        series = nw.from_native(values, series_only=True, pass_through=True)
-        return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
-    if any(issubclass(kind, str | bytes) for kind in set(map(type, values))):
-        # numpy would turn other values into text, and give each the room of the longest.
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        return array
-    return np.asarray(values)
 
 
 def check_index(X: Any, **columns: Any) -> None:
@@ -156,33 +48,42 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     array = as_array(values)
     _check_length(array, length, name, one_per)
     if array.dtype.kind in "OT":
-        items = array.tolist()
-        for position, item in enumerate(items):
-            if is_missing(item):
-                raise ValueError(f"{name} must not be missing. Entry {position} is {item}.")
-        kinds = {str if isinstance(item, str) else type(item) for item in items}
-        if len(kinds) > 1:
-            names = sorted(kind.__name__ for kind in kinds)
-            raise ValueError(f"{name} must hold values of one type. Got {names} instead.")
-        if kinds == {str} and (wrong := [i for i, item in enumerate(items) if not is_text(item)]):
-            raise ValueError(
-                f"{name} must not contain NUL or half of a surrogate pair. Entry {wrong[0]} is "
-                f"{items[wrong[0]]!r}."
-            )
-        array = text_ids(items) if kinds == {str} else np.array(items)
-        if array.shape != (length,) or array.dtype == object:
-            raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
-    missing = np.flatnonzero(array != array)
-    if missing.size:
-        raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
-    nothing = b"" if array.dtype.kind == "S" else ""
-    if array.dtype.kind in "UST" and (empty := np.flatnonzero(array == nothing)).size:
+        array = _ids_of_one_type(array.tolist(), name)
+    kind = array.dtype.kind
+    if kind in "UST" and (empty := np.flatnonzero(array == (b"" if kind == "S" else ""))).size:
         raise ValueError(f"{name} must not be missing. Entry {empty[0]} is an empty string.")
-    if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
+    # Whole numbers and texts have no value that differs from itself.
+    if kind not in "biuUST" and (missing := np.flatnonzero(array != array)).size:
+        raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
+    if kind == "f" and (np.abs(array) >= 2**53).any():
         raise ValueError(
             f"{name} has floats of 2**53 or more, which cannot be told apart. "
             f"Pass integers or strings."
         )
+    return array
+
+
+def _ids_of_one_type(items: list[Any], name: str) -> Array:
+    kinds = set(map(type, items))
+    if kinds != {str}:
+        for position, item in enumerate(items):
+            if is_missing(item):
+                raise ValueError(f"{name} must not be missing. Entry {position} is {item}.")
+        kinds = {str if issubclass(kind, str) else kind for kind in kinds}
+    if len(kinds) > 1:
+        names = sorted(kind.__name__ for kind in kinds)
+        raise ValueError(f"{name} must hold values of one type. Got {names} instead.")
+    if kinds == {str}:
+        if not is_text("".join(items)):
+            position = next(i for i, item in enumerate(items) if not is_text(item))
+            raise ValueError(
+                f"{name} must not contain NUL or half of a surrogate pair. Entry {position} is "
+                f"{items[position]!r}."
+            )
+        return text_ids(items)
+    array = np.array(items)
+    if array.shape != (len(items),) or array.dtype == object:
+        raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
     return array
 
 
@@ -257,7 +158,7 @@ def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
         )
     if len(features) == 0:
         raise ValueError("There are no documents: X has no rows.")
-    if features.dtype not in (np.float32, np.float64):
+    if features.dtype not in _PRECISIONS:
         features = _as_float(features, "Features")
     features = np.ascontiguousarray(features)
     if (place := _first_too_large(features)) is not None:
@@ -279,11 +180,9 @@ def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
 
 def _first_too_large(features: Array) -> tuple[int, int] | None:
     """Row and column of the first value that is infinite or too large, or None."""
-    values = features.ravel()
-    with np.errstate(over="ignore", invalid="ignore"):
-        # The sum of squares bounds every value. It needs one pass and no temporary table.
-        if np.vdot(values, values) < MAX_MAGNITUDE**2 / 2:
-            return None
+    # It bounds every value.
+    if sum_of_squares(features) < MAX_MAGNITUDE**2 / 2:
+        return None
     limit = min(MAX_MAGNITUDE, float(np.finfo(features.dtype).max))
     n_rows = max(1, 65_536 // max(features.shape[1], 1))
     for begin in range(0, len(features), n_rows):
@@ -293,10 +192,17 @@ def _first_too_large(features: Array) -> tuple[int, int] | None:
     return None
 
 
-def sum_is_finite(features: Array) -> bool:
-    """Whether the sum is finite, which proves every value finite without a temporary table."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(features.sum()))
+def sum_of_squares(values: Array) -> float:
+    """The sum of squares of a contiguous array; if it is finite, so is every value.
+
+    It takes one pass and no temporary array, and never warns.
+
+    Examples
+    --------
+    >>> sum_of_squares(np.array([3.0, 4.0])), sum_of_squares(np.array([1e200, 0.0]))
+    (25.0, inf)
+    """
+    return float(np.vdot(values, values))
 
 
 def checked_relevance(values: Any, n_documents: int) -> Floats:

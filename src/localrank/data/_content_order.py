@@ -7,11 +7,13 @@ depend on the order of lines in a file, to the last bit.
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Integers
-from localrank.data._checks import sum_is_finite
+from localrank.data._checks import sum_of_squares
 from localrank.data._parts import over_parts
 from localrank.data.dataset import RankingDataset
 
@@ -25,7 +27,7 @@ def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Int
     Parameters
     ----------
     dataset : RankingDataset
-        A dataset with relevance labels.
+        With or without relevance labels.
     seed : int
         Other seeds give other orders.
 
@@ -81,7 +83,8 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     double precision, and all bit patterns of a missing value.
     """
     factors = hash_factors(dataset.n_features + 2, seed)
-    keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
+    labels = np.zeros(dataset.n_documents) if dataset.relevance is None else dataset.relevance
+    keys: NDArray[np.uint64] = (labels + 0.0).view(np.uint64) * factors[0]
     if dataset.document_weights is not None:
         keys += (dataset.document_weights + 0.0).view(np.uint64) * factors[-1]
     for rows, features in dataset.feature_blocks():
@@ -109,7 +112,7 @@ def _products(rows: Array, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
         # Adding 0.0 turns -0.0 into 0.0.
         values = rows[begin : begin + _BLOCK].astype(np.float64, order="C")
         values += 0.0
-        if not sum_is_finite(values):
+        if not isfinite(sum_of_squares(values)):
             values[np.isnan(values)] = np.nan
         products[begin : begin + _BLOCK] = values.view(np.uint64) @ factors
     return products

@@ -89,7 +89,8 @@ def _integer_sums(values: Floats) -> list[int]:
         signed = np.copysign(bits.astype(np.float64), values).ravel()
         sums[..., part] = np.bincount(cells, signed, n_powers * n_columns).reshape(n_powers, -1)
     totals = [0] * n_columns
-    for power, column in np.argwhere(sums.any(axis=2)).tolist():
-        high, low = sums[power, column].tolist()
+    powers, columns = np.nonzero(sums.any(axis=2))
+    cells = zip(powers.tolist(), columns.tolist(), *sums[powers, columns].T.tolist(), strict=True)
+    for power, column, high, low in cells:
         totals[column] += ((high << _LOW) + low) << (lowest + power)
     return totals

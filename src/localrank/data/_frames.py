@@ -19,24 +19,8 @@ if TYPE_CHECKING:
 FrameLibrary = Literal["pandas", "polars", "pyarrow", "dict"]
 # The first of these that is installed makes the frames of data that came without one.
 DEFAULTS = ("pandas", "polars", "pyarrow")
-# Libraries whose frames data may come in.
-LIBRARIES = (*DEFAULTS, "modin", "cudf")
 # Columns of a dataset's table that are not features.
 ROLES = ("qid", "label", "document_id")
-
-
-def library_of(X: Any) -> str | None:
-    """The library of a DataFrame; None for anything else.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> library_of(pl.DataFrame({"bm25": [7.5]})), library_of([[7.5]])
-    ('polars', None)
-    """
-    # Classes of other packages may be derived from a frame.
-    roots = (kind.__module__.partition(".")[0] for kind in type(X).__mro__)
-    return next((root for root in roots if root in LIBRARIES), None)
 
 
 def frame_of(

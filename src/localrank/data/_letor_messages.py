@@ -28,7 +28,8 @@ _OTHER_KINDS = {
     re.compile(rb"localrank model [0-9]"): "the file is a model that localrank saved, not data",
     re.compile(rb"\s*<(!doctype )?html", re.IGNORECASE): "the file is a web page, not data",
     re.compile(rb"\S+\s+Q0\s+\S+\s+[0-9]+\s+\S+\s+\S+\s*$"): (
-        "the file is a TREC run, which has scores and no features; `localrank evaluate` reads it"
+        "the file is a TREC run, which has scores and no features; `localrank evaluate` reads it, "
+        "and `localrank fuse --table` makes features of several"
     ),
     re.compile(rb"\S+\s+(0|Q0)\s+\S+\s+-?[0-9.]+\s*$"): (
         "the file has TREC judgments and no features; `localrank evaluate` reads it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import warnings
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 from localrank._base.arrays import Array, Integers
 from localrank._kernels import parsing
 from localrank._kernels.numbers import MAX_MAGNITUDE
-from localrank._kernels.parsing import MARGIN, MAX_FEATURES
+from localrank._kernels.parsing import MAX_FEATURES
 from localrank.data import _letor_messages as letor_messages
 from localrank.data._checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data._column_record import ColumnRecord
-from localrank.data._compression import damage_named, open_binary, plain_name
+from localrank.data._compression import plain_name
 from localrank.data._letor_messages import shown_token
+from localrank.data._line_blocks import line_blocks
 from localrank.data._no_features import warn_of_suspects
 from localrank.data._query_sizes import (
     check_sizes,
@@ -36,7 +36,6 @@ from localrank.data.errors import AdvisedError
 
 # The longest line, in bytes: room for the largest number of features with 150 digits each.
 MAX_LINE = 1 << 24
-_BLOCK = 1 << 20
 _QUERY_IN_COMMENT = re.compile(rb"^[^#]*#[ \t\v\f]*qid[ \t\v\f]*[=:]")
 
 
@@ -117,44 +116,7 @@ class LetorReader:
             warnings.warn(text, stacklevel=stacklevel + 1)
 
     def _blocks(self, path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
-        """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
-        buffer = bytearray(_BLOCK + 2 * MARGIN)
-        begin = stop = MARGIN
-        at_start = True
-        with open_binary(path) as file:
-            while True:
-                with damage_named(path), memoryview(buffer) as free:
-                    n_read = file.readinto(free[stop:-MARGIN])
-                stop += n_read
-                if n_read == 0:
-                    buffer[stop] = ord("\n")
-                    end = stop = stop + 1
-                else:
-                    end = buffer.rfind(b"\n", begin, stop) + 1
-                if end:
-                    if at_start and buffer.startswith(codecs.BOM_UTF8, begin):
-                        begin += len(codecs.BOM_UTF8)
-                    at_start = False
-                    yield np.frombuffer(buffer, dtype=np.uint8), begin, end
-                    if n_read == 0:
-                        return
-                    rest = buffer[end:stop]
-                    begin, stop = MARGIN, MARGIN + len(rest)
-                    buffer[begin:stop] = rest
-                elif stop - begin > MAX_LINE:
-                    raise self._long_line(path, buffer[begin:stop])
-                elif stop == len(buffer) - MARGIN:
-                    # A line longer than the buffer.
-                    buffer = buffer + bytes(len(buffer))
-
-    def _long_line(self, path: Path, text: bytearray) -> ValueError:
-        """The error for a line that does not end. Its content may tell why."""
-        message = f"the line is longer than {MAX_LINE:,} bytes"
-        if b"\0" in text:
-            message = letor_messages.NUL
-        elif b"\r" in text:
-            message = letor_messages.LONE_RETURN
-        return ValueError(f"{path}:{self.state[parsing.LINE]}: {message}")
+        return line_blocks(path, MAX_LINE, lambda: int(self.state[parsing.LINE]))
 
     def _read_lines(
         self, path: Path, text: NDArray[np.uint8], begin: int, stop: int, n_queries_before: int

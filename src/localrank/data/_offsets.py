@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from localrank._base.arrays import Array, Integers
@@ -53,9 +55,12 @@ def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
     >>> group_rows(np.array(["b", "a", "b"]))
     (array(['b', 'a'], dtype='<U1'), array([0, 2, 3]), array([0, 2, 1]))
     """
-    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    if first_repeated(ids[begins]) is None:
-        return ids[begins], np.append(begins, len(ids)), None
+    last_rows = (ids[1:] != ids[:-1]).nonzero()[0]
+    if not last_rows.size:
+        return ids[:1].copy(), _one_group(len(ids)), None
+    offsets = np.concatenate([[0], last_rows + 1, [len(ids)]])
+    if first_repeated(ids[offsets[:-1]]) is None:
+        return ids[offsets[:-1]], offsets, None
     _, first, inverse, sizes = np.unique(
         ids, return_index=True, return_inverse=True, return_counts=True
     )
@@ -64,3 +69,11 @@ def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
     position[appearance] = np.arange(len(appearance))
     offsets = offsets_of(sizes[appearance])
     return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
+
+
+# Most lists that a model scores are one query of a few sizes.
+@lru_cache(1024)
+def _one_group(n_rows: int) -> Integers:
+    offsets = np.array([0, n_rows])
+    offsets.flags.writeable = False
+    return offsets

@@ -250,7 +250,14 @@ class TableBatches:
         with warnings.catch_warnings():
             if self.names is not None:
                 warnings.simplefilter("ignore", ColumnWarning)
-            return read_table(table, **columns, categories=None)
+            dataset = read_table(table, **columns, categories=None)
+        if dataset.has_vectors:
+            raise AdvisedError(
+                "Partitions cannot hold vectors, and the column 'vector' does.",
+                "Leave it out with ignore=['vector'], or read the table into memory by read_table.",
+                "Leave it out with --ignore vector, or use the table as it is.",
+            )
+        return dataset
 
     def _batch(self, dataset: RankingDataset) -> Batch:
         if self.names is None:

@@ -15,7 +15,8 @@ from localrank._kernels.sorting import argsort_descending
 from localrank.data._atomic import atomic_write
 from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import Partition, damage_named, open_table
-from localrank.data.trec import align, read_run, run_document_ids, write_run
+from localrank.data.pooling import align
+from localrank.data.trec import read_run, run_document_ids, write_run
 
 ScoreFormat = Literal["parquet", "run"]
 SUFFIXES: dict[ScoreFormat, str] = {"parquet": ".parquet", "run": ".trec"}

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from localrank._base.arrays import Array, Integers
 from localrank._base.memory import check_memory
 from localrank._base.parallel import in_parallel
-from localrank.data._checks import joined_ids, sum_is_finite
+from localrank.data._checks import joined_ids, sum_of_squares
 
 if TYPE_CHECKING:
     from localrank.data.dataset import RankingDataset
@@ -98,10 +99,12 @@ class InMemory(Source):
 
     has_table = True
 
-    def __init__(self, array: Array) -> None:
-        self.array = array
+    def __init__(self, array: Array, *, complete: bool = False) -> None:
+        self.array = locked(array)
         self.width = int(array.shape[1])
         self.dtype = array.dtype
+        if complete:  # known, so that nobody looks for missing values
+            self.has_missing = False
 
     @cached_property
     def has_missing(self) -> bool:
@@ -115,9 +118,7 @@ class InMemory(Source):
             yield rows, self.array[rows]
 
     def of_rows(self, rows: Chosen, offsets: Integers, queries: Chosen) -> InMemory:
-        array = self.array[rows]
-        array.flags.writeable = False
-        return InMemory(array)
+        return InMemory(self.array[rows])
 
     def view(self) -> Rows:
         return Rows(self)
@@ -331,8 +332,22 @@ def _chosen(known: Integers | None, chosen: Chosen) -> Integers:
     return np.arange(chosen.start, chosen.stop) if isinstance(chosen, slice) else chosen
 
 
+def locked(array: Array) -> Array:
+    """A read-only view, or the array itself if nobody can write to it.
+
+    Examples
+    --------
+    >>> locked(np.zeros(2)).flags.writeable
+    False
+    """
+    if array.flags.writeable:
+        array = array.view()
+        array.setflags(write=False)
+    return array
+
+
 def _has_nan(features: Array) -> bool:
-    return not sum_is_finite(features) and bool(np.isnan(features).any())
+    return not isfinite(sum_of_squares(features)) and bool(np.isnan(features).any())
 
 
 def _misses(partition: Partition) -> bool:

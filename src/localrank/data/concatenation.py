@@ -10,6 +10,7 @@ from localrank._base.arrays import Array
 from localrank.data._categories import joined as joined_categories
 from localrank.data._checks import first_repeated, joined_ids
 from localrank.data._offsets import offsets_of
+from localrank.data._row_vectors import joined_vectors
 from localrank.data._sources import joined_files
 from localrank.data.dataset import RankingDataset
 
@@ -18,8 +19,8 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """Put datasets with different queries one after another.
 
     The input order of the result is the order of its rows. All parts need the same feature names.
-    Labels and document ids are kept if every part has them. Features that are in files stay there
-    if those of all parts are.
+    Labels, document ids and vectors are kept if every part has them. Features that are in files
+    stay there if those of all parts are.
 
     Examples
     --------
@@ -73,5 +74,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     return RankingDataset._checked(
         features=np.concatenate([part.features for part in datasets]),
         document_ids=joined([part.document_ids for part in datasets], joined_ids),
+        _vectors=joined_vectors([part._vectors for part in datasets]),
+        _query_vectors=joined_vectors([part._query_vectors for part in datasets]),
         **arrays,
     )

@@ -23,6 +23,7 @@ from localrank._base.arrays import Array, Integers
 from localrank._base.progress import progress
 from localrank.data._atomic import naming
 from localrank.data._row_batches import Batch, written_as_integers
+from localrank.data.errors import AdvisedError
 from localrank.data.formats import LetorText, TableFiles
 from localrank.data.partition_files import conversion_facts
 from localrank.data.partitions import UNFINISHED
@@ -119,6 +120,12 @@ def convert(
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(
             f"The 'dtype' argument of convert must be float64 or float32. Got {dtype} instead."
+        )
+    if "vectors" in options:
+        raise AdvisedError(
+            "Partitions cannot hold vectors:",
+            "read the data into memory by read, which takes vectors.",
+            "use the data as it is. The other commands take --vectors.",
         )
     n_documents, n_bytes = parsed_size(partition_size)
     form = format_of(paths, format, options)

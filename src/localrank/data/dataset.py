@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._kernels.sorting import argsort_descending
-from localrank.data._categories import Categories, coded, one_hot
+from localrank._kernels.vectors import Singles
+from localrank.data._as_arrays import as_columns, as_matrix
+from localrank.data._categories import Categories, one_hot, with_codes
 from localrank.data._checks import (
-    as_columns,
-    as_matrix,
     check_index,
     checked_features,
     checked_ids,
@@ -27,9 +27,14 @@ from localrank.data._checks import (
 from localrank.data._column_names import check_named
 from localrank.data._column_record import ColumnRecord
 from localrank.data._description import described, described_in_html
-from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
+from localrank.data._frames import FrameLibrary, dataset_columns, frame_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
-from localrank.data._sources import Chosen, InMemory, Source, Step, blocks_of_queries
+from localrank.data._row_vectors import (
+    RowVectors,
+    check_same_width,
+    checked_vectors,
+)
+from localrank.data._sources import Chosen, InMemory, Source, Step, blocks_of_queries, locked
 
 if TYPE_CHECKING:
     from localrank.data.partition_files import Partition
@@ -51,6 +56,8 @@ _FIELDS = (
     "frame_library",
     "categories",
     "column_record",
+    "_vectors",
+    "_query_vectors",
 )
 
 
@@ -145,6 +152,8 @@ class RankingDataset:
     categories: Categories | None = None
     # What was said of the columns when the data was read from files.
     column_record: ColumnRecord | None = None
+    _vectors: RowVectors | None = None
+    _query_vectors: RowVectors | None = None
 
     def __init__(
         self,
@@ -175,15 +184,15 @@ class RankingDataset:
             relevance = checked_relevance(relevance, n_documents)
         if document_ids is not None:
             document_ids = checked_ids(document_ids, n_documents, "document_ids", "document")
-        self._set(
-            features,
-            relevance=relevance,
-            offsets=offsets,
-            query_ids=query_ids,
-            document_ids=document_ids,
-            feature_names=checked_names(feature_names, n_features),
-            input_order=checked_order(input_order, n_documents),
-        )
+        fields = {
+            "relevance": relevance,
+            "offsets": offsets,
+            "query_ids": query_ids,
+            "document_ids": document_ids,
+            "feature_names": checked_names(feature_names, n_features),
+            "input_order": checked_order(input_order, n_documents),
+        }
+        self._set(features, fields)
 
     @classmethod
     def from_arrays(
@@ -195,6 +204,8 @@ class RankingDataset:
         document_ids: Any = None,
         feature_names: Sequence[str] | None = None,
         categories: Sequence[str] = (),
+        vectors: Any = None,
+        query_vectors: Any = None,
     ) -> Self:
         """Build a dataset from one row per document, in any order.
 
@@ -214,6 +225,11 @@ class RankingDataset:
             Overrides a DataFrame's column names.
         categories : sequence of str, default=()
             Features of numbers that are categories, such as the number of a shop.
+        vectors : array-like of shape (n_documents, n_dimensions), optional
+            A vector for each row of X, such as an embedding. Kept beside the features in single
+            precision. A vector of zeros is allowed: it is nobody's neighbour.
+        query_vectors : array-like of shape (n_queries, n_dimensions), optional
+            A vector for each query, in the order in which queries first appear.
 
         Examples
         --------
@@ -225,23 +241,35 @@ class RankingDataset:
         """
         if qid is None:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
-        check_index(X, y=y, qid=qid, document_ids=document_ids)
-        library = library_of(X)
-        X, column_names, texts = as_columns(X)
+        values, column_names, texts, library = as_columns(X)
+        if column_names is not None:
+            check_index(X, y=y, qid=qid, document_ids=document_ids)
         names = column_names if feature_names is None else feature_names
         if names is column_names and names is not None:
             check_named(names, in_frame=True)
-        features = checked_features(X, names)
+        features = checked_features(values, names)
         n_documents, n_features = features.shape
         names = checked_names(names, n_features)
-        features, values = _with_codes(features, names, column_names, texts, categories)
+        known = None
+        if texts or len(categories):
+            features, known = with_codes(features, names, column_names, texts, categories)
         ids = checked_ids(qid, n_documents, "qid", "row of X")
         labels = None if y is None else checked_relevance(y, n_documents)
         documents = None
         if document_ids is not None:
             documents = checked_ids(document_ids, n_documents, "document_ids", "row of X")
         query_ids, offsets, order = group_rows(ids)
+        of_rows = of_queries = None
+        if vectors is not None:
+            of_rows = checked_vectors(vectors, n_documents, "vectors", "row of X", documents)
+        if query_vectors is not None:
+            n_queries = len(query_ids)
+            of_queries = checked_vectors(
+                query_vectors, n_queries, "query_vectors", "query", query_ids
+            )
+        check_same_width(of_rows, of_queries)
         if order is not None:
+            of_rows = None if of_rows is None else of_rows[order]
             features = features[order]
             labels = None if labels is None else labels[order]
             documents = None if documents is None else documents[order]
@@ -254,38 +282,34 @@ class RankingDataset:
             feature_names=names,
             input_order=order,
             frame_library=library,
-            categories=values or None,
+            categories=known,
+            _vectors=of_rows,
+            _query_vectors=of_queries,
         )
 
     @classmethod
     def _checked(cls, *, features: Array | Source, **fields: Any) -> Self:
         """Build from fields that were checked before."""
         dataset = cls.__new__(cls)
-        dataset._set(features, **fields)
+        dataset._set(features, fields)
         return dataset
 
-    def _set(self, features: Array | Source, **fields: Any) -> None:
-        if isinstance(features, InMemory):
-            fields["features"] = features.array
-        elif isinstance(features, np.ndarray):
-            fields["features"] = features
+    def _set(self, features: Array | Source, fields: dict[str, Any]) -> None:
         for name, value in fields.items():
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                fields[name] = value = value.view()
-                value.flags.writeable = False
-        if isinstance(features, np.ndarray):
-            features = InMemory(fields["features"])
-        if not features.partitions:
+            if isinstance(value, np.ndarray):
+                fields[name] = locked(value)
+        source = InMemory(features) if isinstance(features, np.ndarray) else features
+        if type(source) is InMemory:
+            fields["features"] = source.array
+        if not source.partitions:
             fields.setdefault("document_ids", None)
+        fields["n_queries"] = len(fields["query_ids"])
+        fields["n_documents"] = int(fields["offsets"][-1])
+        fields["n_features"] = source.width
+        fields["dtype"] = source.dtype
+        fields["_source"] = source
         # The class is frozen: nothing else sets its attributes.
-        vars(self).update(
-            fields,
-            _source=features,
-            n_queries=len(fields["query_ids"]),
-            n_documents=int(fields["offsets"][-1]),
-            n_features=features.width,
-            dtype=features.dtype,
-        )
+        object.__setattr__(self, "__dict__", fields)
 
     @cached_property
     def query_sizes(self) -> Integers:
@@ -304,6 +328,25 @@ class RankingDataset:
         The answer for files takes a pass over them.
         """
         return self._source.has_missing
+
+    @property
+    def vectors(self) -> Singles | None:
+        """The vector of each document, of shape (n_documents, n_dimensions), if there are any.
+
+        `with_vectors` gives a dataset with vectors. Those of a part of a dataset are copied each
+        time.
+        """
+        return None if self._vectors is None else self._vectors.array()
+
+    @property
+    def query_vectors(self) -> Singles | None:
+        """The vector of each query, of shape (n_queries, n_dimensions), if there are any."""
+        return None if self._query_vectors is None else self._query_vectors.array()
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether documents have vectors."""
+        return self._vectors is not None
 
     @property
     def partitions(self) -> list[Partition]:
@@ -457,9 +500,10 @@ class RankingDataset:
         known = vars(self)
         of_rows = {
             name: None if known[name] is None else known[name][rows]
-            for name in ("relevance", "document_ids", "document_weights")
+            for name in ("relevance", "document_ids", "document_weights", "_vectors")
             if name in known
         }
+        of_queries = self._query_vectors
         return self._checked(
             features=source,
             **of_rows,
@@ -470,6 +514,7 @@ class RankingDataset:
             frame_library=self.frame_library,
             categories=self.categories,
             column_record=self.column_record,
+            _query_vectors=None if of_queries is None else of_queries[queries],
         )
 
     def replaced(self, *, features: Array | Source | None = None, **changes: Any) -> Self:
@@ -570,6 +615,19 @@ class RankingDataset:
         """
         return self._source.blocks(self.offsets)
 
+    def is_block(self, row_bytes: int) -> bool:
+        """Whether the dataset has a table, and `query_blocks` would give it as it is.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+        >>> dataset.is_block(row_bytes=8), dataset.is_block(SCORED_BYTES)
+        (True, False)
+        """
+        # The last query of a block may reach beyond its end. A ranker inside another one must not
+        # cut such a block once more.
+        return type(self._source) is InMemory and self.n_documents * row_bytes < 2 * SCORED_BYTES
+
     def query_blocks(self, row_bytes: int) -> Iterator[RankingDataset]:
         """The dataset a few queries at a time, in memory; all at once if it is small.
 
@@ -584,8 +642,6 @@ class RankingDataset:
         >>> [block.query_ids.tolist() for block in dataset.query_blocks(SCORED_BYTES)]
         [['a'], ['b']]
         """
-        # The last query of a block may reach beyond its end. A ranker inside another one must not
-        # cut such a block once more.
         if self.n_documents * row_bytes < 2 * SCORED_BYTES:
             yield self.in_memory()
             return
@@ -631,6 +687,45 @@ class RankingDataset:
         return self.replaced(
             features=values, feature_names=names, column_record=None, categories=None
         )
+
+    def with_vectors(self, vectors: Any, query_vectors: Any = None) -> Self:
+        """The same documents with vectors beside their features, in single precision.
+
+        Vectors stay with their rows and queries: in parts of the dataset, folds, other features
+        and other processes. `write_table` writes those of documents and `read_table` reads them.
+        `to_frame` and `write_letor` leave them out, and a dataset in partitions cannot have them.
+
+        Parameters
+        ----------
+        vectors : array-like of shape (n_documents, n_dimensions), or by id, or None
+            One for each row. Or a mapping from document ids to vectors, a pair of ids and a
+            table, or `Vectors`: documents are looked up by id, and those without a vector are
+            reported. Zeros, and no vector, are allowed: such a document is nobody's neighbour.
+        query_vectors : array-like of shape (n_queries, n_dimensions), or by id, optional
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+        >>> dataset.with_vectors([[1, 0], [0, 1], [3, 4]]).select([2, 0]).vectors
+        array([[3., 4.],
+               [1., 0.]], dtype=float32)
+        """
+        of_rows = of_queries = None
+        if vectors is not None:
+            of_rows = checked_vectors(
+                vectors, self.n_documents, "vectors", "document", self.document_ids
+            )
+        if query_vectors is not None:
+            of_queries = checked_vectors(
+                query_vectors, self.n_queries, "query_vectors", "query", self.query_ids
+            )
+        check_same_width(of_rows, of_queries)
+        if self._source.partitions and (of_rows is not None or of_queries is not None):
+            raise ValueError(
+                "A dataset in partitions cannot have vectors. Read it into memory first, with "
+                "in_memory(), or take a part of its queries with select."
+            )
+        return self.replaced(_vectors=of_rows, _query_vectors=of_queries)
 
     def one_hot(self) -> RankingDataset:
         """The same documents with columns of 0 and 1 in place of each feature of categories.
@@ -679,43 +774,3 @@ class RankingDataset:
 
     def _repr_html_(self) -> str:
         return described_in_html(self)
-
-
-def _with_codes(
-    features: Array,
-    names: tuple[str, ...] | None,
-    column_names: Sequence[str] | None,
-    texts: dict[str, Any],
-    declared: Sequence[str],
-) -> tuple[Array, dict[str, tuple[str, ...]]]:
-    """The features with the codes of categories, and the values of each feature of categories.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_documents, n_features)
-    names, column_names : sequence of str or None
-        Names of the features, and those of the DataFrame's columns.
-    texts : dict
-        The DataFrame's columns that are not numbers.
-    declared : sequence of str
-        Features that are categories, though they may be numbers.
-    """
-    if isinstance(declared, str):
-        raise ValueError(
-            f"The 'categories' argument must be a sequence of features. Got the string "
-            f"{declared!r} instead."
-        )
-    for name in declared:
-        if name not in (names or ()):
-            raise ValueError(f"The 'categories' argument names {name!r}, which is not a feature.")
-    if not texts and not declared:
-        return features, {}
-    assert names is not None
-    features, values = np.array(features), {}
-    for column, name in enumerate(names):
-        text = None if column_names is None else texts.get(column_names[column])
-        if text is not None:
-            features[:, column], values[name] = coded(text.to_list(), name)
-        elif name in declared:
-            features[:, column], values[name] = coded(features[:, column].tolist(), name)
-    return features, values

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from localrank._base.names import unknown
 from localrank.data import formats
@@ -14,36 +14,78 @@ from localrank.data._categories import input_names
 from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data.errors import AdvisedError, ColumnWarning
 from localrank.data.formats.base import Format, Labels, Wanted
+from localrank.data.vector_files import read_vectors
+from localrank.data.vectors import Vectors
 from localrank.registry import declared
 
 if TYPE_CHECKING:
+    from localrank.data.click_log import ClickLog
     from localrank.data.dataset import RankingDataset
 
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 # Options of commands whose names are not those of the arguments.
-_ON_COMMAND_LINE = {"dtype": "--float32", "log": "--log-name", "format": "--feature-log"}
+_ON_COMMAND_LINE = {
+    "dtype": "--float32",
+    "log": "--log-name",
+    "format": "--feature-log",
+    "bad": "--bad-sessions",
+    "actions": "--click-actions",
+} | dict.fromkeys(
+    ("session", "query", "document", "position", "click", "time", "ranker", "group", "propensity"),
+    "--click-columns",
+)
 
 
+# A type checker takes data for documents, unless the format's name says that it is a log of clicks.
+@overload
 def read(
-    path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    path_or_paths: Paths,
+    *,
+    format: Literal["click-log", "click-table", "ubi"],
+    say: Callable[[str], None] | None = None,
+    **options: Any,
+) -> ClickLog: ...
+
+
+@overload
+def read(
+    path_or_paths: Paths,
     *,
     format: str | None = None,
     labels: Labels = "needed",
     like: Any = None,
     say: Callable[[str], None] | None = None,
+    vectors: Any = None,
     **options: Any,
-) -> RankingDataset:
+) -> RankingDataset: ...
+
+
+def read(
+    path_or_paths: Paths,
+    *,
+    format: str | None = None,
+    labels: Labels = "needed",
+    like: Any = None,
+    say: Callable[[str], None] | None = None,
+    vectors: Any = None,
+    **options: Any,
+) -> RankingDataset | ClickLog:
     r"""Read ranking data of any format: what the commands read, and as they read it.
+
+    A log of clicks becomes a `ClickLog`, any other data a `RankingDataset`.
 
     Parameters
     ----------
     path_or_paths : path or sequence of paths
-        LETOR text, tables (Parquet, CSV, Arrow), a folder of partitions, or feature logs. Several
-        files of one format are one dataset. "-" is standard input. Read a folder of folds with
-        `folds`.
+        LETOR text, tables (Parquet, CSV, Arrow), a folder of partitions, feature logs, or logs of
+        clicks. Several files of one format are one dataset, or one log. "-" is standard input.
+        Read a folder of folds with `folds`.
     format : str or None, default=None
         "letor", "table", "partitions", or the engine of a feature log: "elasticsearch",
-        "opensearch", "solr", "solr-sparse", "vespa". None: the name of a file decides, or else
-        its first bytes. A file that no format recognises is read as LETOR text.
+        "opensearch", "solr", "solr-sparse", "vespa". Or a log of clicks: "click-log",
+        "click-table", "ubi". None: the name of a file decides, with its first line or the names of
+        its columns, or else its first bytes. A file that no format recognises is read as LETOR
+        text.
     labels : "needed", "optional" or "ignored", default="needed"
         "needed": data without labels is an error. "ignored": labels need not be read; in a table
         they may be missing values.
@@ -54,11 +96,15 @@ def read(
         refused, unless `n_features` says how many there are.
     say : callable, optional
         Called with each line about what was left out, such as documents without judgments.
+    vectors : path, Vectors, mapping of id to vector, or pair of ids and array, optional
+        Vectors of the documents, looked up by their ids. A path is read by `read_vectors`. None:
+        those in the column `vector` of tables, if there is one with lists.
     **options
         Arguments of the function that reads the format. LETOR text: `n_features`, `dtype` and
         `zero_based` of `read_letor`. Tables: all arguments of `read_table`. Partitions: `qid`,
         `label`, `document_id`, `features` and `ignore`. Feature logs: all arguments of
-        `read_feature_log`. An option of another format is an error.
+        `read_feature_log`. Logs of clicks: all arguments of `read_click_log`, `read_click_table`
+        or `read_ubi`. An option of another format is an error.
 
     Examples
     --------
@@ -88,7 +134,20 @@ def read(
         if like is not None:
             # It was read before, and what is no feature was mentioned then.
             warnings.simplefilter("ignore", ColumnWarning)
-        dataset = form.read(paths, wanted, **options)
+        result = form.read(paths, wanted, **options)
+    if form.gives_clicks:
+        if vectors is not None:
+            raise ValueError(
+                f"{paths[0]} is a log of clicks, which has no vectors. Give the vectors with the "
+                f"features of its documents."
+            )
+        from localrank.data._click_damage import left_out_lines
+
+        log = cast("ClickLog", result)
+        for line in left_out_lines(log.left_out):
+            tell(f"{paths[0]}: {line}")
+        return log
+    dataset = cast("RankingDataset", result)
     if columns is not None and columns.contradicts(dataset.column_record):
         raise ValueError(
             f"{paths[0]}: the feature ids of this data begin at another number than those of the "
@@ -100,7 +159,10 @@ def read(
             "Pass labels='optional' to read it without them.",
             "This command needs them.",
         )
-    return dataset
+    if vectors is None:
+        return dataset
+    known = read_vectors(vectors) if isinstance(vectors, str | PathLike) else Vectors.of(vectors)
+    return dataset.with_vectors(known)
 
 
 def format_of(
@@ -175,6 +237,7 @@ def _formats() -> list[Format]:
 def _recognised(path: Path, known: Sequence[Format], options: Mapping[str, Any]) -> list[Format]:
     """The formats that a file may have, by its name or else by its first bytes."""
     found = [form for form in known if form.recognises(path, options)]
+    found = [form for form in found if form.gives_clicks] or found
     # To look into a pipe would take its first bytes away.
     if found or not path.is_file():
         return found

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
+import numpy as np
 
+from localrank._base.arrays import Array
 from localrank.data import _column_description as descriptions
 from localrank.data._atomic import atomic_write
 from localrank.data._cells import NUMBER_CELL, mentions_hexadecimals, no_number
@@ -20,12 +22,17 @@ from localrank.data._column_record import ColumnRecord
 from localrank.data._columns import as_features
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._no_features import warn_of_suspects
+from localrank.data._row_vectors import RowVectors
 from localrank.data.dataset import RankingDataset
 from localrank.data.errors import AdvisedError
+from localrank.data.vector_files import check_lists, table_of_lists
+from localrank.data.vectors import stacked
 
 CategoryColumns = Literal["auto", "ordinal"] | Sequence[str] | None
 # The column of document ids, unless a caller names another one.
 _IDS = "document_id"
+# The column of vectors, if it holds lists.
+VECTOR = "vector"
 
 
 def read_table(
@@ -77,6 +84,11 @@ def read_table(
     optional : sequence of str, default=()
         Columns that the table may lack: of labels, of document ids, of categories, or to leave
         out.
+
+    Notes
+    -----
+    A column `vector` of lists of numbers, all of the same length, holds the documents' vectors:
+    they stand beside the features. `ignore=["vector"]` leaves them out.
 
     Warns
     -----
@@ -136,8 +148,9 @@ def read_table(
     declared = [name for name in declared if name not in absent]
     if document_id is None and _IDS not in (qid, label, *ignore, *(features or ())):
         document_id = _IDS if _IDS in frame.columns else None
+    vector = VECTOR if _holds_vectors(frame, features, ignore) else None
     if features is None:
-        others = (qid, label, document_id, *ignore)
+        others = (qid, label, document_id, vector, *ignore)
         features = [name for name in frame.columns if name not in others]
         check_named(features, source)
     roles = {"qid": qid, "label": label, "document_id": document_id}
@@ -168,17 +181,45 @@ def read_table(
             document_ids=None if document_id is None else _ids(frame[document_id], source),
             feature_names=features,
             categories=declared,
+            vectors=None if vector is None else _vectors(frame[vector]),
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
     if not by_name:
         warn_of_suspects(dataset, source=source)
-    used = {qid, label, document_id, *features}
+    used = {qid, label, document_id, vector, *features}
     left_out = tuple(name for name in frame.columns if name not in used)
     record = ColumnRecord(left_out=left_out, ordinal=categories == "ordinal")
     # A file was read with pyarrow, which its user may never have heard of.
     library = None if source else dataset.frame_library
     return dataset.replaced(frame_library=library, column_record=record)
+
+
+def _holds_vectors(
+    frame: nw.DataFrame[Any], features: Sequence[str] | None, ignore: Sequence[str]
+) -> bool:
+    """Whether the column `vector` holds lists, and is neither left out nor a feature."""
+    if VECTOR not in frame.columns or VECTOR in ignore or VECTOR in (features or ()):
+        return False
+    column = frame[VECTOR]
+    if isinstance(column.dtype, nw.List | nw.Array):
+        return True
+    # pandas has arrays, or lists, as objects.
+    return column.dtype == nw.Object and isinstance(column[0], list | tuple | np.ndarray)
+
+
+def _vectors(column: nw.Series[Any]) -> Array:
+    """The vectors in a column of lists, one row each."""
+    owners = range(1, len(column) + 1)
+    native = column.to_native()
+    if hasattr(native, "combine_chunks"):
+        check_lists(native.type, column.name)
+        return table_of_lists(native.combine_chunks(), column.name, [f"row {n}" for n in owners])
+    rows = column.to_list()
+    for row, vector in enumerate(rows):
+        if vector is None:
+            raise ValueError(f"the vector of 'row {row + 1}' is missing.")
+    return stacked(rows, [f"row {n}" for n in owners])
 
 
 def _check_columns(
@@ -384,8 +425,9 @@ def csv_options(
 def write_table(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     """Write a dataset as a Parquet file, its documents in input order.
 
-    The columns are those of `RankingDataset.to_frame`. A file of that name is replaced once the
-    new one is complete. Needs pyarrow.
+    The columns are those of `RankingDataset.to_frame`, and `vector` if documents have vectors;
+    vectors of queries are not written. A file of that name is replaced once the new one is
+    complete. Needs pyarrow.
 
     Parameters
     ----------
@@ -404,8 +446,23 @@ def write_table(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     check_writes("write_table(dataset, path)", dataset, path)
     parquet = parquet_files()
     table = dataset.to_frame("pyarrow")
+    if dataset._vectors is not None:
+        table = table.append_column(VECTOR, _column_of(dataset._vectors, dataset, table))
     with atomic_write(path) as file:
         parquet.write_table(table, file, compression="zstd")
+
+
+def _column_of(vectors: RowVectors, dataset: RankingDataset, table: Any) -> Any:
+    """Vectors as a column of lists of fixed size, in input order."""
+    import pyarrow
+
+    if VECTOR in table.column_names:
+        raise ValueError(
+            f"The feature {VECTOR!r} has the name of the column of vectors. "
+            f"Rename it: dataset.with_features(dataset.features, names)."
+        )
+    rows = dataset.in_input_order(vectors.array())
+    return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.ravel()), vectors.width)
 
 
 def parquet_files() -> Any:

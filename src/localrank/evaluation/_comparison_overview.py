@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,33 @@ def short_p(p_value: float) -> str:
     return p_text(p_value).removeprefix("p ").removeprefix("= ")
 
 
+class Words(NamedTuple):
+    """What is compared, and on which queries, in the words of tables and sentences."""
+
+    method: str = "method"
+    queries: str = "test queries"
+
+
+class Section(NamedTuple):
+    """A part of the page, and of a comparison in full unless it is long.
+
+    The lead, which says how to read it, is for the page alone.
+    """
+
+    name: str
+    title: str
+    shown: Sequence[str | Table]
+    lead: str = ""
+    in_full: bool = True
+
+
+class Texts(NamedTuple):
+    """Texts by id."""
+
+    queries: Mapping[str, str] = MappingProxyType({})
+    documents: Mapping[str, str] = MappingProxyType({})
+
+
 # Headings of columns and how their values are printed.
 COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "opponent": ("opponent", str),
@@ -58,8 +86,6 @@ COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "gain_at_equal_cost": ("gain at equal cost", "{:+.4f}".format),
     "p_at_equal_cost": ("p at equal cost", short_p),
 }
-# Columns of words, which stand to the left on paper.
-WORDS = ("method", "opponent")
 # The columns of a table after the method and the measures: as `print` has it, and on paper.
 IN_BRIEF = ("gain", "p", "n_models", "milliseconds_per_query")
 ON_PAPER = (*COSTS[:3], "gain", "p", "opponent", "gain_at_equal_cost", "p_at_equal_cost")
@@ -84,6 +110,9 @@ class Overview:
         The clairvoyant bound of each method that has one, beside its control.
     rand_indices : dict from name to float
         How the groups of a method agree with known categories, as a mean over the folds.
+    words : Words
+    sections : list of Section
+        What is shown besides in full, after the tables of tests.
     verdict, cost_notes, failures : list of str
         Sentences.
     """
@@ -96,6 +125,8 @@ class Overview:
     tested: list[str]
     bounds: list[dict[str, Any]]
     rand_indices: dict[str, float]
+    words: Words
+    sections: list[Section]
     verdict: list[str]
     cost_notes: list[str]
     failures: list[str]
@@ -117,6 +148,8 @@ class Overview:
             list(comparison.against_baseline),
             [bound for result in finished.values() if (bound := _bound(result, first))],
             {name: sum(values) / len(values) for name, values in indices.items() if values},
+            comparison.words,
+            comparison.sections,
             verdict(comparison),
             cost_notes(comparison),
             [f"{name} failed: {reason}" for name, reason in comparison.failed.items()],
@@ -144,19 +177,22 @@ class Overview:
 
     def on_paper(self) -> Table:
         """Means, costs and tests of each method: for Markdown and LaTeX."""
-        return self._of_methods("", ON_PAPER)
+        return self._of_methods("", ON_PAPER if self._has_costs else ("gain", "p"))
 
     def in_brief(self) -> list[str | Table]:
         """One table, the verdict and notes: for `print` and notebooks."""
-        table = self._of_methods(f"{self.title}: {self.n_queries:,} test queries", IN_BRIEF)
+        table = self._of_methods(
+            f"{self.title}: {self.n_queries:,} {self.words.queries}",
+            IN_BRIEF if self._has_costs else ("gain", "p"),
+        )
         return [table, *self.verdict, *self.cost_notes, *self.failures]
 
     def in_full(self) -> list[str | Table]:
         """Tables of means and of tests, the bounds, the verdict and notes: for the terminal."""
-        costs = "training time of all folds, milliseconds per query"
-        shown: list[str | Table] = [
-            self._of_methods(f"{self.n_queries:,} test queries; {costs}", COSTS)
-        ]
+        title, costs = f"{self.n_queries:,} {self.words.queries}", COSTS if self._has_costs else ()
+        if costs:
+            title += "; training time of all folds, milliseconds per query"
+        shown: list[str | Table] = [self._of_methods(title, costs)]
         against = [{"method": n, **self._test(n, "against_baseline")} for n in self.tested]
         equal = [
             {"method": name, "opponent": numbers["opponent"], **self._test(name, "at_equal_cost")}
@@ -165,10 +201,12 @@ class Overview:
         ]
         if against:
             columns = ("gain", "interval", "p", "counts")
-            shown.append(_table(f"{self.measures[0]} against {self.baseline}", columns, against))
+            title = f"{self.measures[0]} against {self.baseline}"
+            shown.append(_table(title, columns, against, self.words.method))
         if equal:
             title = f"{self.measures[0]} at equal cost, against the stronger global opponent"
-            shown.append(_table(title, ("opponent", "gain", "interval", "p"), equal))
+            columns = ("opponent", "gain", "interval", "p")
+            shown.append(_table(title, columns, equal, self.words.method))
         shown += [
             f"{bound['name']}, best group in hindsight (an upper bound that uses the labels): "
             f"{bound['clairvoyant']:.4f}; with random groups {bound['control']:.4f}"
@@ -179,7 +217,17 @@ class Overview:
             f"partition, 0 is chance)"
             for name, index in self.rand_indices.items()
         ]
+        said = {*self.verdict}
+        for section in self.sections:
+            if section.in_full:
+                shown += [
+                    part for part in section.shown if isinstance(part, Table) or part not in said
+                ]
         return [*shown, *self.verdict, *self.cost_notes, *self.failures]
+
+    @property
+    def _has_costs(self) -> bool:
+        return any(numbers["n_models"] for numbers in self.methods.values())
 
     def _of_methods(self, title: str, columns: Sequence[str]) -> Table:
         """A row for each method: its name, the means, and some columns."""
@@ -187,7 +235,7 @@ class Overview:
         for row in rows:
             if row["method"] == self.baseline:
                 row["method"] += " (baseline)"
-        return _table(title, (*self.measures, *columns), rows)
+        return _table(title, (*self.measures, *columns), rows, self.words.method)
 
     def _test(self, name: str, kind: str) -> dict[str, Any]:
         """The test of a method by the first measure, as the columns of a table."""
@@ -202,10 +250,12 @@ class Overview:
         }
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], method: str
+) -> Table:
     """The methods and some columns of the rows, in print. What is no column is a measure."""
     shown: dict[str, tuple[str, Callable[[Any], str]]] = {
-        "method": ("method", str),
+        "method": (method, str),
         **{name: COLUMNS.get(name, (name, "{:.4f}".format)) for name in columns},
     }
     return Table(
@@ -215,7 +265,7 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]
             ["" if row[name] is None else text(row[name]) for name, (_, text) in shown.items()]
             for row in rows
         ],
-        WORDS,
+        (method, "opponent"),
     )
 
 
@@ -287,16 +337,18 @@ def verdict(comparison: Comparison) -> list[str]:
             if test.sign > 0 or opponent != baseline:
                 gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
                 equal[test.sign].append(gain)
-    lead = f"By {measure} on {comparison.test.n_queries:,} test queries, {_lead(comparison)}"
+    method, queries = comparison.words
+    n = comparison.test.n_queries
+    lead = f"By {measure} on {n:,} {queries}, {_lead(comparison)}"
     lines = [
-        f"{lead}." if alone[1] else f"{lead}; no method is significantly better than {baseline}."
+        f"{lead}." if alone[1] else f"{lead}; no {method} is significantly better than {baseline}."
     ]
-    low, high = comparison.test.label_bounds
+    # A document that nobody judged counts as one with the label 0.
+    low, high = (np.maximum(bound, 0.0) for bound in comparison.test.label_bounds)
     if n_alike := int((low == high).sum()):
-        n = comparison.test.n_queries
         lines.append(
-            f"Methods can differ on {n - n_alike:,} of the {n:,} queries: the others have one "
-            f"label."
+            f"{method.capitalize()}s can differ on {n - n_alike:,} of the {n:,} queries: the "
+            f"others have one label."
         )
     if alone[1]:
         lines.append(f"Significantly better than {baseline}: {', '.join(alone[1])}.")
@@ -312,7 +364,7 @@ def verdict(comparison: Comparison) -> list[str]:
             lines.append(
                 f"At equal cost, no method is significantly better than its opponent{worse}."
             )
-    return lines
+    return [*lines, *comparison.cautions]
 
 
 def _lead(comparison: Comparison) -> str:
@@ -329,7 +381,8 @@ def _lead(comparison: Comparison) -> str:
     gain = f"{test.mean_difference:+.4f} against {comparison.baseline}, {p_text(test.p)}"
     if best == first:
         return f"{text} ({gain})"
-    return f"{text}; the best method is {best} with {_mean(comparison, best)} ({gain})"
+    leader = f"the best {comparison.words.method} is {best} with {_mean(comparison, best)}"
+    return f"{text}; {leader} ({gain})"
 
 
 def _mean(comparison: Comparison, name: str) -> str:

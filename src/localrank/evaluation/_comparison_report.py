@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank._base.parallel import with_jobs
+from localrank._base.arrays import Flags
+from localrank._base.printing import Table
+from localrank._kernels.sorting import argsort_descending
 from localrank.data import write_run
 from localrank.data._atomic import atomic_write
 from localrank.evaluation import report
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 # At most this many documents in the query explorer, over all its queries.
 N_DOCUMENTS = 40_000
 # Parts that only the page has. They grow with the number of queries.
-ON_THE_PAGE = ("queries", "explorer", "calibration", "maps", "smaller_is_better")
+ON_THE_PAGE = ("queries", "explorer", "calibration", "maps", "smaller_is_better", "words")
+# Characters of a text that the explorer shows.
+MAX_TEXT = 200
 
 
 def write(comparison: Comparison, folder: Path, command: str | None) -> None:
@@ -42,7 +46,12 @@ def write(comparison: Comparison, folder: Path, command: str | None) -> None:
     with atomic_write(folder / "results.json") as file:
         file.write(json.dumps(results, indent=2).encode())
     _write_scores(shown["queries"], folder / "scores.csv")
-    runs = folder / "runs"
+    if comparison.words.method == "method":
+        _write_runs(comparison, folder / "runs")
+
+
+def _write_runs(comparison: Comparison, runs: Path) -> None:
+    """Write the ranking of each method. What other methods left there is removed."""
     runs.mkdir(exist_ok=True)
     tags = {name: name.replace(" ", "-").replace("/", "-") for name in comparison.finished}
     for old in runs.glob("*.trec"):
@@ -65,6 +74,7 @@ def page_data(comparison: Comparison, *, command: str | None = None) -> dict[str
     overview = comparison.overview
     data = {
         "title": overview.title,
+        "words": overview.words._asdict(),
         "measures": overview.measures,
         "smaller_is_better": [str(m) for m in measures if not m.higher_is_better],
         "baseline": overview.baseline,
@@ -89,6 +99,15 @@ def page_data(comparison: Comparison, *, command: str | None = None) -> dict[str
             for name, folds in comparison.agreements.items()
             for fold, agreement in folds.items()
         ],
+        "sections": [
+            {
+                "name": section.name,
+                "title": section.title,
+                "lead": section.lead,
+                "shown": [_shown(part) for part in section.shown],
+            }
+            for section in overview.sections
+        ],
         "made": {"command": command, **comparison.made},
     }
     plain: dict[str, Any] = _plain(data)
@@ -108,11 +127,7 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
         "role": entry.role,
         "kind": entry.kind,
         "summary": entry.summary,
-        "parameters": {
-            key: " ".join(repr(value).split())
-            for key, value in with_jobs(entry.ranker, None).get_params(deep=False).items()
-            if key != "n_jobs"
-        },
+        "parameters": entry.parameters,
         "failed": result.failed,
         **methods.get(name, absent),
         "chosen": (None if result.failed else result.chosen) or None,
@@ -146,7 +161,9 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
         axis=0,
     )
     order = np.argsort(-apart, kind="stable")
-    shown = np.sort(order[np.cumsum(test.query_sizes[order]) <= N_DOCUMENTS])
+    kept = _explored(comparison)
+    shown = np.sort(order[np.cumsum(test.count(kept)[order]) <= N_DOCUMENTS])
+    texts = comparison.texts
     scores = {name: result.scores for name, result in finished.items()}
     groups = {
         name: np.concatenate([run.groups for run in result.runs])
@@ -155,15 +172,19 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
     }
     queries = []
     for query in shown:
-        rows = slice(test.offsets[query], test.offsets[query + 1])
+        begin, end = test.offsets[query], test.offsets[query + 1]
+        rows = begin + np.flatnonzero(kept[begin:end])
         if test.document_ids is None:
             documents = [str(i + 1) for i in range(test.query_sizes[query])]
         else:
             documents = [str(document) for document in test.document_ids[rows]]
+        titles = [texts.documents.get(document, "")[:MAX_TEXT] for document in documents]
         queries.append(
             {
                 "index": int(query),
+                "text": texts.queries.get(str(test.query_ids[query]), "")[:MAX_TEXT],
                 "documents": documents,
+                "titles": titles if any(titles) else [],
                 "labels": test.labels[rows].tolist(),
                 "scores": {
                     name: [float(f"{score:.7g}") for score in values[rows]]
@@ -173,6 +194,25 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
             }
         )
     return {"n_shown": len(queries), "queries": queries}
+
+
+def _explored(comparison: Comparison) -> Flags:
+    """The documents that the explorer has: all, or the relevant ones and the top of each list."""
+    test, limit = comparison.test, comparison.n_explored
+    if limit is None:
+        return np.ones(test.n_documents, np.bool_)
+    kept: Flags = test.labels > 0
+    ranks = np.arange(test.n_documents) - test.offsets[test.query_index]
+    for result in comparison.finished.values():
+        order = argsort_descending(result.scores, test.offsets)
+        kept[order[ranks < limit]] |= result.scores[order[ranks < limit]] > -np.inf
+    return kept
+
+
+def _shown(part: str | Table) -> str | dict[str, Any]:
+    if isinstance(part, str):
+        return part
+    return {"title": part.title, "columns": list(part.columns), "rows": [*map(list, part.rows)]}
 
 
 def _calibration(comparison: Comparison) -> dict[str, Any] | None:

@@ -14,34 +14,65 @@ from localrank.rankers import Distilled, Ensemble, Ranker
 from localrank.recipes import global_ensemble, global_mixed, global_one
 from localrank.registry import METHODS, check_method, make_ranker
 
-# Not among "all": it trains a model for every query that it ranks.
-LAZY = "duh-kirchhoff"
+# Not among "all". The first trains a model for every query that it ranks. The others rank lists of
+# retrievers, and some of them need vectors.
+LEFT_OUT = (
+    "duh-kirchhoff",
+    "fusion",
+    "hybrid",
+    "reciprocal-rank-fusion",
+    "smoothed-fusion",
+)
 BEST_FEATURE = "best-feature"
 # Models of an opponent, at most. Larger ones would take longer than everything else.
 MAX_MODELS = 20
 TREE_PARAMETERS = ("n_trees", "n_leaves", "min_leaf_documents")
 
 Methods = str | Sequence[str] | Mapping[str, Ranker]
-Role = Literal["method", "baseline", "reseeded", "best feature", "opponent"]
+Role = Literal["method", "baseline", "reseeded", "best feature", "opponent", "run"]
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entrant:
+    """What takes part in a comparison.
+
+    Attributes
+    ----------
+    role : {"method", "baseline", "reseeded", "best feature", "opponent", "run"}
+    kind : {"global", "local", "run"}
+    summary : str
+    """
+
+    role: Role
+    kind: str
+    summary: str
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What is known of it besides, for the page."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Entrant):
     """One ranker of a comparison.
 
     Attributes
     ----------
     ranker : Ranker
         The ranker, not fitted.
-    role : {"method", "baseline", "reseeded", "best feature", "opponent"}
-    kind : {"global", "local"}
-    summary : str
     """
 
     ranker: Ranker
-    role: Role
-    kind: str
-    summary: str
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The ranker's parameters, but for `n_jobs`."""
+        return {
+            key: " ".join(repr(value).split())
+            for key, value in with_jobs(self.ranker, None).get_params(deep=False).items()
+            if key != "n_jobs"
+        }
 
 
 def entries(
@@ -88,17 +119,17 @@ def entries(
             if given_settings[name]:
                 raise ValueError(f"{name} is given as a ranker. Set its parameters on that ranker.")
             kind = "local" if isinstance(given[name], LocalRanker) else "global"
-            result[name] = Entry(given[name], role, kind, type(given[name]).__name__)
+            result[name] = Entry(role, kind, type(given[name]).__name__, given[name])
         else:
             ranker = make_ranker(name, given_settings[name], n_jobs, random_state)
             declaration = METHODS[name].declaration
-            result[name] = Entry(ranker, role, declaration.kind, declaration.summary)
+            result[name] = Entry(role, declaration.kind, declaration.summary, ranker)
     single = result[baseline]
     if _is_seeded(single.ranker):
         seed = single.ranker.get_params()["random_state"]
         other = clone(single.ranker).set_params(random_state=None if seed is None else seed + 1)
         summary = f"{baseline} with another seed: what chance alone changes"
-        result[f"{baseline} reseeded"] = Entry(other, "reseeded", single.kind, summary)
+        result[f"{baseline} reseeded"] = Entry("reseeded", single.kind, summary, other)
     return result
 
 
@@ -170,7 +201,8 @@ def equal_cost_opponents(
                 if free in added:
                     free += "".join(f" {key}={value}" for key, value in trees.items())
                 names[description] = free
-                added[free] = Entry(rival, "opponent", "global", METHODS[kind].declaration.summary)
+                summary = METHODS[kind].declaration.summary
+                added[free] = Entry("opponent", "global", summary, rival)
             opponents[name].append(names[description])
     return dict(sorted(added.items(), key=lambda item: _n_rankers(item[1].ranker))), opponents
 
@@ -184,7 +216,7 @@ def _names(methods: str | Sequence[str]) -> list[str]:
     asked = [name.strip() for name in listed if name.strip()]
     if "all" in asked:
         asked.remove("all")
-        asked = [*(name for name in METHODS if name != LAZY), *asked]
+        asked = [*(name for name in METHODS if name not in LEFT_OUT), *asked]
     return asked
 
 

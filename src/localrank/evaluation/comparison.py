@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.data.fold import Folds
 from localrank.data.sampling import Limit, checked_limit
 from localrank.evaluation import _comparison_report as comparison_report
-from localrank.evaluation._comparison_overview import Overview, chart
-from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
+from localrank.evaluation._comparison_overview import Overview, Section, Texts, Words, chart
+from localrank.evaluation._opponents import Entrant, Entry, Methods, entries, equal_cost_opponents
 from localrank.evaluation.fold_results import fingerprint
 from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.query_groups import Agreement, agreements, categories_by_query
@@ -49,7 +49,7 @@ class Comparison(Printed, Plotted):
     measures : list of Measure
         Methods are tuned and judged by the first.
     baseline : str
-    entries : dict from name to Entry
+    entries : dict from name to Entrant
         Every ranker with its role. The best by the first measure comes first, failed ones last.
     results : dict from name to MethodResult
         The results, in the same order.
@@ -71,7 +71,7 @@ class Comparison(Printed, Plotted):
 
     measures: list[Measure]
     baseline: str
-    entries: dict[str, Entry]
+    entries: Mapping[str, Entrant]
     results: dict[str, MethodResult]
     opponents: dict[str, str]
     against_baseline: Tests
@@ -79,6 +79,25 @@ class Comparison(Printed, Plotted):
     agreements: dict[str, dict[str, Agreement]]
     title: str
     made: dict[str, Any]
+
+    words: ClassVar[Words] = Words()
+    # Documents of each list that the explorer has. None: all.
+    n_explored: ClassVar[int | None] = None
+
+    @property
+    def sections(self) -> list[Section]:
+        """What the page and a comparison in full have besides, after the tables of tests."""
+        return []
+
+    @property
+    def texts(self) -> Texts:
+        """Texts of queries and documents, for the explorer."""
+        return Texts()
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to know before one believes the verdict, in sentences."""
+        return []
 
     @property
     def finished(self) -> dict[str, MethodResult]:
@@ -234,12 +253,12 @@ def compare(
     >>> result.opponents["local"], list(result.results)
     ('global-mixed-2', ['local', 'global-mixed-2', 'rank-svm', 'best-feature'])
     >>> result.at_equal_cost["local"][result.measures[0]]
-    +0.0524 [+0.0182, +0.0866], effect 0.32 [0.11, 0.53], p = 0.003 corrected (paired t; 90
-    queries: 58 won, 0 tied, 32 lost)
+    +0.0503 [+0.0163, +0.0844], effect 0.31 [0.10, 0.52], p = 0.004 corrected (paired t; 90
+    queries: 57 won, 0 tied, 33 lost)
     >>> print(result.verdict)
     By ndcg@10 on 90 test queries, local leads with 0.7556 (+0.0711 against rank-svm, p < 0.001).
     Significantly better than rank-svm: local (+0.0711).
-    Significantly better than its opponent of equal cost: local (+0.0524 against global-mixed-2).
+    Significantly better than its opponent of equal cost: local (+0.0503 against global-mixed-2).
     """
     start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]
@@ -277,13 +296,13 @@ def compare(
     if added:
         say(f"Opponents at equal cost: {', '.join(added)}.")
         results |= train(added)
-    results = _best_first(results, parsed[0])
+    results = best_first(results, parsed[0])
     opponents = _strongest(rivals, results)
     judged = [name for name in results if name in n_models]
     finished = [name for name in results if name in added and not results[name].failed]
     against_baseline = {
-        **_tests(dict.fromkeys(judged, baseline), results, parsed),
-        **_tests(dict.fromkeys(finished, baseline), results, parsed),
+        **paired(dict.fromkeys(judged, baseline), results, parsed),
+        **paired(dict.fromkeys(finished, baseline), results, parsed),
     }
     everyone = taking_part | added
     done = {name: result for name, result in results.items() if not result.failed}
@@ -299,7 +318,7 @@ def compare(
         results,
         opponents,
         against_baseline,
-        _tests(opponents, results, parsed),
+        paired(opponents, results, parsed),
         agreed,
         title,
         {
@@ -335,7 +354,7 @@ def _grids(
     return {name: METHODS[name].declaration.grid for name in by_name}
 
 
-def _best_first(results: Mapping[str, MethodResult], measure: Measure) -> dict[str, MethodResult]:
+def best_first(results: Mapping[str, MethodResult], measure: Measure) -> dict[str, MethodResult]:
     """Results by their mean. Results without a mean come after them, failed ones last."""
     sign = 1 if measure.higher_is_better else -1
 
@@ -359,15 +378,21 @@ def _strongest(
     return opponents
 
 
-def _tests(
-    pairs: Mapping[str, str], results: Mapping[str, MethodResult], measures: Sequence[Measure]
+def paired(
+    pairs: Mapping[str, str],
+    results: Mapping[str, MethodResult],
+    measures: Sequence[Measure],
+    test: str = "t",
 ) -> Tests:
     """Paired tests of methods with their opponents, corrected for the number of methods."""
     tests: Tests = {name: {} for name in pairs}
     for measure in measures:
-        alone = {name: results[name].against(results[o], measure) for name, o in pairs.items()}
-        for name, test in corrected(alone).items():
-            tests[name][measure] = test
+        alone = {
+            name: results[name].against(results[other], measure, test)
+            for name, other in pairs.items()
+        }
+        for name, result in corrected(alone).items():
+            tests[name][measure] = result
     return tests
 
 

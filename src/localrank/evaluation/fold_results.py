@@ -124,14 +124,17 @@ class Store:
 
 
 def fingerprint(fold: Fold) -> str:
-    """A digest of a fold's queries, documents and labels."""
+    """A digest of a fold's queries, documents, labels and vectors."""
     digest = hashlib.sha256(fold.name.encode())
     for part in (fold.train, fold.valid, fold.test):
         if part is not None:
             for _, block in part.feature_blocks():
                 digest.update(np.ascontiguousarray(block).data)
-            for array in (part.labels, part.offsets):
-                digest.update(np.ascontiguousarray(array).data)
+            # The mark, because one document for each query has as many vectors.
+            mark = None if part.query_vectors is None else np.frombuffer(b"queries", np.uint8)
+            for array in (part.labels, part.offsets, part.vectors, mark, part.query_vectors):
+                if array is not None:
+                    digest.update(np.ascontiguousarray(array).data)
             digest.update(json.dumps(part.query_ids.tolist(), default=str).encode())
     return digest.hexdigest()
 

@@ -21,6 +21,7 @@ from localrank._base.estimator import clone
 from localrank._base.parallel import as_finished, cpu_seconds, one_blas_thread
 from localrank._base.printing import Printed, Table
 from localrank._base.progress import progress
+from localrank._base.rules import parts_of
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.evaluation.clairvoyance import clairvoyant_bound
@@ -113,11 +114,11 @@ class MethodResult(Printed, Plotted):
         """Mean over the queries that the measure does not skip."""
         return mean_of_queries(self.values(measure))
 
-    def against(self, other: MethodResult, measure: str | Measure) -> PairedTest:
+    def against(self, other: MethodResult, measure: str | Measure, test: str = "t") -> PairedTest:
         """A paired test with another method. A gain is an improvement."""
         measure = parse_measure(measure)
         sign = 1 if measure.higher_is_better else -1
-        return paired_test(sign * self.values(measure), sign * other.values(measure))
+        return paired_test(sign * self.values(measure), sign * other.values(measure), test=test)
 
     def fold_means(self, measure: str | Measure) -> dict[str, float]:
         """The mean of each fold."""
@@ -325,8 +326,8 @@ TUNING_FOLDS = 3
 # How often scoring is timed if it takes less than this many seconds: other work on the machine
 # can make a short time ten times longer.
 N_REPEATS, SHORT = 3, 0.5
-# Numbers of queries to train on and to score in the warm-up.
-WARM_TRAIN, WARM_TEST = 30, 3
+# Numbers of queries to train on and to score in the warm-up, and of trees and metrics.
+WARM_TRAIN, WARM_TEST, WARM_PARTS = 30, 3, 5
 # Pairs of comparison and method that were warmed up in this process.
 _warm: set[tuple[str, str]] = set()
 # Warming up silences the warnings of the whole process.
@@ -374,7 +375,12 @@ class FoldRunner:
             held_out = None
             if self.valid and fold.valid is not None:
                 held_out = fold.valid.select(range(min(WARM_TRAIN, fold.valid.n_queries)))
-            model = self._with_jobs(ranker).fit(train, valid=held_out)
+            model = self._with_jobs(ranker)
+            for part in parts_of(model):
+                for many in ("n_trees", "n_metrics"):
+                    if hasattr(part, many):
+                        setattr(part, many, min(getattr(part, many), WARM_PARTS))
+            model.fit(train, valid=held_out)
             model.predict(train.select(range(min(WARM_TEST, train.n_queries))))
 
     def _trained(

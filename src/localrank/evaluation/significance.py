@@ -8,12 +8,17 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from localrank._base.arrays import Floats
 from localrank._base.printing import as_html
 
-TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
+TESTS = {
+    "t": "paired t",
+    "wilcoxon": "Wilcoxon signed rank",
+    "randomisation": "randomisation",
+    "sign": "sign",
+}
 # A difference is established below this p-value.
 LEVEL = 0.05
 CORRECTIONS = ("holm", "benjamini-hochberg")
@@ -52,6 +57,9 @@ class PairedTest:
     n_queries : int
     n_left_out : int
         Number of queries that lack a value of one of the methods.
+    n_runs : int, default=1
+        Number of trainings. If there are several, intervals and p cover both chances: that of the
+        queries and that of the training.
     corrected_p_value : float or None
         P-value corrected for the number of tests. None: the test is the only one.
     """
@@ -68,6 +76,7 @@ class PairedTest:
     losses: int
     n_queries: int
     n_left_out: int
+    n_runs: int = 1
     corrected_p_value: float | None = None
 
     @property
@@ -77,19 +86,26 @@ class PairedTest:
 
     @property
     def sign(self) -> int:
-        """1: a gain. -1: a loss. 0: neither is established."""
-        return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
+        """1: a gain. -1: a loss. 0: neither is established.
+
+        The sign test counts queries. Its gain is more wins than losses, whatever the mean.
+        """
+        if self.p >= LEVEL:
+            return 0
+        direction = self.wins - self.losses if self.test == "sign" else self.mean_difference
+        return int(np.sign(direction))
 
     def _repr_html_(self) -> str:
         return as_html([repr(self)])
 
     def __repr__(self) -> str:
         corrected = self.corrected_p_value is not None
+        runs = f"{self.n_runs} runs; " if self.n_runs > 1 else ""
         return (
             f"{self.mean_difference:+.4f} [{self.interval[0]:+.4f}, {self.interval[1]:+.4f}], "
             f"effect {self.effect_size:.2f} [{self.effect_interval[0]:.2f}, "
             f"{self.effect_interval[1]:.2f}], {p_text(self.p)}{' corrected' * corrected} "
-            f"({TESTS[self.test]}; {self.n_queries:,} queries: {self.wins:,} won, "
+            f"({TESTS[self.test]}; {runs}{self.n_queries:,} queries: {self.wins:,} won, "
             f"{self.ties:,} tied, {self.losses:,} lost)"
         )
 
@@ -107,6 +123,13 @@ def paired_test(
 
     Differences up to 1e-9 count as zero in every test. If all are zero, p is 1.
 
+    Where training is random, give several runs. A difference that one run shows on all queries may
+    be gone in the next. So the variance of the mean has two parts, both estimated: that of the
+    queries' means over runs, divided by the number of queries, and that of the runs' means over
+    queries, divided by the number of runs. Each holds the part that is due to neither alone, so
+    the sum errs on the safe side. The critical value is the mean of the two parts' own, weighted
+    by their sizes (Cochran and Cox [3]): few runs that differ much are little evidence.
+
     - `"t"`: the paired t-test.
     - `"wilcoxon"`: the signed-rank test. Zero differences are ranked, and then their ranks are
       dropped (Pratt [1]). So the many queries on which two methods agree are not evidence.
@@ -117,13 +140,18 @@ def paired_test(
       difference is at least as large as the observed one [2]. If the non-zero differences have
       at most `n_resamples` sign patterns, all are counted. Otherwise `n_resamples` are drawn, and
       the observed pattern counts as one more.
+    - `"sign"`: the exact binomial test of wins against losses. Tied queries are dropped. It asks
+      whether more queries gain than lose, not by how much.
 
     Parameters
     ----------
-    a, b : array-like of shape (n_queries,)
+    a, b : array-like of shape (n_queries,) or (n_runs, n_queries)
         Values of each query. Larger is better: negate a measure that is better when smaller. NaN:
         the measure skips the query, and it is left out. At least two queries must remain.
-    test : {"t", "wilcoxon", "randomisation"}, default="t"
+        Several runs: run k of one method is compared with run k of the other. A method whose
+        training is not random has one row of values.
+    test : {"t", "wilcoxon", "randomisation", "sign"}, default="t"
+        Several runs: only "t".
     n_resamples : int, default=100_000
         Number of resamples of the randomisation test.
     confidence : float, default=0.95
@@ -134,6 +162,7 @@ def paired_test(
     1. Pratt. Remarks on Zeros and Ties in the Wilcoxon Signed Rank Procedures. 1959.
     2. Smucker, Allan, Carterette. A Comparison of Statistical Significance Tests for
        Information Retrieval Evaluation. CIKM 2007.
+    3. Cochran, Cox. Experimental Designs. 1950.
 
     Examples
     --------
@@ -142,6 +171,13 @@ def paired_test(
     1 tied, 0 lost)
     >>> paired_test([0.5, 0.7, 0.9, 0.4], [0.4, 0.7, 0.6, 0.2], test="randomisation").p_value
     0.25
+
+    Two trainings, of which only the first is better on every query:
+
+    >>> one_run = paired_test([0.5, 0.8, 0.9], [0.4, 0.7, 0.7])
+    >>> two_runs = paired_test([[0.5, 0.8, 0.9], [0.4, 0.6, 0.7]], [0.4, 0.7, 0.7])
+    >>> round(one_run.p_value, 2), round(two_runs.p_value, 2)
+    (0.06, 0.67)
     """
     _check_choice("test", test, tuple(TESTS))
     if n_resamples < 1:
@@ -151,44 +187,63 @@ def paired_test(
             f"The 'confidence' argument must lie between 0 and 1. Got {confidence} instead."
         )
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape:
+    shapes = {values.shape[-1:] for values in (first, second)}
+    runs = {len(values) for values in (first, second) if values.ndim == 2}
+    if not {first.ndim, second.ndim} <= {1, 2} or len(shapes) > 1 or len(runs) > 1:
         raise ValueError(
             f"A paired test needs two values for each query. Got shapes {first.shape} and "
             f"{second.shape} instead."
         )
-    both = ~(np.isnan(first) | np.isnan(second))
-    n_queries = int(both.sum())
+    by_run = np.atleast_2d(first - second)
+    both = ~np.logical_or.reduce(np.isnan(by_run), axis=0)
+    n_runs, n_queries = len(by_run), int(both.sum())
     if n_queries < 2:
         raise ValueError(
             f"A paired test needs two queries or more with values of both methods. Got {n_queries}."
         )
-    differences = first[both] - second[both]
-    if not np.isfinite(differences).all():
+    if n_runs > 1 and test != "t":
+        raise ValueError(f"Several runs are compared by test='t'. Got {test!r} instead.")
+    by_run = by_run[:, both]
+    if not np.isfinite(by_run).all():
         raise ValueError("A paired test needs finite values.")
+    differences = by_run.mean(axis=0)
     differences[np.abs(differences) <= _EQUAL] = 0.0
     mean, deviation = _mean_and_deviation(differences)
-    error = deviation / np.sqrt(n_queries)
-    t = mean / error if error else (np.copysign(np.inf, mean) if mean else 0.0)
-    half = stats.t.ppf((1 + confidence) / 2, n_queries - 1) * error
+    # The parts of the variance of the mean, and their degrees of freedom.
+    parts = np.array([deviation**2 / n_queries])
+    freedoms = np.array([n_queries - 1.0])
+    if n_runs > 1:
+        of_runs = _mean_and_deviation(by_run.mean(axis=1))[1] ** 2 / n_runs
+        parts, freedoms = np.append(parts, of_runs), np.append(freedoms, n_runs - 1.0)
+    variance = float(parts.sum())
+    error = float(np.sqrt(variance))
+    t, effect = _ratio(mean, error), _ratio(mean, deviation)
+    shares = parts / variance if variance else np.eye(len(parts))[0]
+    half = float(shares @ stats.t.isf((1 - confidence) / 2, freedoms)) * error
     if test == "t":
-        p_value = 2 * stats.t.sf(abs(t), n_queries - 1)
+        p_value = _weighted_t_p_value(abs(t), shares, freedoms)
     elif test == "wilcoxon":
         p_value = _wilcoxon_p_value(differences.round(9))
+    elif test == "sign":
+        p_value = _sign_p_value(differences)
     else:
         p_value = sign_flip_p_value(differences, n_resamples, random_state)
+    scale = error / deviation if deviation else 1 / np.sqrt(n_queries)
+    freedom = 1 / float(shares**2 @ (1 / freedoms))  # Satterthwaite's
     return PairedTest(
         test=test,
         mean_difference=mean,
         interval=(float(mean - half), float(mean + half)),
-        effect_size=float(t / np.sqrt(n_queries)),
-        effect_interval=_effect_interval(t, n_queries, confidence),
+        effect_size=effect,
+        effect_interval=_effect_interval(t, freedom, scale, confidence),
         confidence=confidence,
-        p_value=float(p_value),
+        p_value=p_value,
         wins=int((differences > 0).sum()),
         ties=int((differences == 0).sum()),
         losses=int((differences < 0).sum()),
         n_queries=n_queries,
         n_left_out=len(both) - n_queries,
+        n_runs=n_runs,
     )
 
 
@@ -300,17 +355,36 @@ def _mean_and_deviation(differences: Floats) -> tuple[float, float]:
     return float(differences.mean()), float(deviation)
 
 
-def _effect_interval(t: float, n_queries: int, confidence: float) -> tuple[float, float]:
+def _ratio(mean: float, deviation: float) -> float:
+    return mean / deviation if deviation else float(np.copysign(np.inf, mean)) if mean else 0.0
+
+
+def _weighted_t_p_value(t: float, shares: Floats, freedoms: Floats) -> float:
+    """Two-sided p-value whose critical value, weighted by the shares of the variance, is t."""
+    if len(shares) == 1 or t == 0 or np.isinf(t):
+        return float(2 * stats.t.sf(t, freedoms[0]))
+    bounds = np.sort(np.log(2 * stats.t.sf(t, freedoms[shares > 0])))
+    if bounds[0] == bounds[-1]:
+        return float(np.exp(bounds[0]))
+
+    def excess(log_p: float) -> float:
+        return float(shares @ stats.t.isf(np.exp(log_p) / 2, freedoms)) - t
+
+    return float(np.exp(optimize.brentq(excess, bounds[0], bounds[-1], xtol=1e-9)))
+
+
+def _effect_interval(
+    t: float, freedom: float, scale: float, confidence: float
+) -> tuple[float, float]:
     """Effects under which a t as small, or as large, would have probability (1 - confidence)/2."""
     if np.isinf(t):
         return np.nan, np.nan
-    freedom = n_queries - 1
     tails = np.array([(1 + confidence) / 2, (1 - confidence) / 2])
     if abs(t) <= _LARGE_T:
         centres = special.nctdtrinc(freedom, tails, t)
     else:
         centres = np.sort(t * np.sqrt(stats.chi2.ppf(tails, freedom) / freedom))
-    low, high = centres / np.sqrt(n_queries)
+    low, high = centres * scale
     return float(low), float(high)
 
 
@@ -319,6 +393,12 @@ def _wilcoxon_p_value(differences: Floats) -> float:
         return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
     signed_ranks = np.sign(differences) * stats.rankdata(np.abs(differences))
     return sign_flip_p_value(signed_ranks, 2**16, None)
+
+
+def _sign_p_value(differences: Floats) -> float:
+    """Twice the chance of so few queries on the rarer side, if both sides are equally likely."""
+    n_rarer = min((differences > 0).sum(), (differences < 0).sum())
+    return min(1.0, 2 * float(stats.binom.cdf(n_rarer, np.count_nonzero(differences), 0.5)))
 
 
 # Sums of eight signed differences that are looked up at once, 8 bytes each.

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats
-from localrank.data import Fold
+from localrank._base.estimator import clone
+from localrank.data import Fold, RankingDataset
 from localrank.evaluation import (
     MethodResult,
-    clairvoyant_bounds,
+    PairedTest,
     paired_test,
-    paired_tests,
 )
 from localrank.evaluation.significance import corrected
 from localrank.experiments._processor_time import milliseconds_of_each
 from localrank.experiments.reproduction import (
+    ClaimTest,
     Reproduction,
     Value,
-    decided,
     difference,
     difference_cells,
 )
 from localrank.experiments.setting import Setting, chosen
-from localrank.grouping import Agglomerative
+from localrank.grouping import Agglomerative, KnownGroups
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import Ranker, SVMMap
@@ -41,13 +42,13 @@ from localrank.representations import (
     Variance,
 )
 from localrank.selection import NearestCentroid, NearestQuery
+from localrank.selection.clairvoyant import best_models
 
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [MAP, NDCG(1), NDCG(5)]
 CLUSTERS = [1, 2, 3, 4, 6, 8, 12, 16]
 # For the curves of Figures 6 to 8 only.
 MORE_CLUSTERS = [24, 32]
-N_CONTROLS = 3
 OURS = "principal components"
 SIMILARITIES: dict[str, Representation] = {
     "mean": Mean(),
@@ -58,9 +59,33 @@ SIMILARITIES: dict[str, Representation] = {
     OURS: PrincipalComponents(),
 }
 
-# By number of clusters and measure: the values of the best cluster in hindsight and of the control,
-# one pair for each fold.
-Bounds = Mapping[tuple[int, Measure], list[tuple[Floats, Floats]]]
+
+class Bound(NamedTuple):
+    """Values of the test queries with the clusters of one number, by one measure.
+
+    Attributes
+    ----------
+    best : ndarray of shape (n_queries,)
+        Of the best cluster in hindsight.
+    control : ndarray of shape (n_seeds, n_queries)
+        The same choice among random groups.
+    selected : ndarray of shape (n_seeds, n_queries)
+        Of the random group of the most similar training query.
+    """
+
+    best: Floats
+    control: Floats
+    selected: Floats
+
+
+Bounds = Mapping[tuple[int, Measure], Bound]
+
+
+def in_random_groups(model: LocalRanker, train: RankingDataset, seed: int) -> LocalRanker:
+    """The same ranker, with training queries in random groups of the same sizes."""
+    home = np.random.default_rng(seed).permutation(model.groups_.home)
+    categories = dict(zip(train.query_ids.tolist(), home.tolist(), strict=True))
+    return clone(model).set_params(grouping=KnownGroups(categories)).fit(train)
 
 
 def clusters(
@@ -73,7 +98,7 @@ def clusters(
     numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
     # MAP on the validation queries of each fold.
     valid: dict[str, list[float]] = {}
-    bounds: dict[tuple[int, Measure], list[tuple[Floats, Floats]]] = {}
+    bounds: dict[tuple[int, Measure], list[tuple[Floats, ...]]] = {}
     choices: dict[int, list[Choice]] = {}
 
     def look(method: str, fold: Fold, model: Ranker) -> None:
@@ -84,16 +109,14 @@ def clusters(
             n = model.grouping.n_clusters
             if n > 1:
                 choices.setdefault(n, []).append(by_centres(model, fold))
-            for bound in clairvoyant_bounds(
-                model,
-                fold.train,
-                fold.test,
-                MEASURES,
-                n_controls=1 if setting.quick else N_CONTROLS,
-                random_state=setting.random_state,
-            ):
-                values = bound.values, bound.control.mean(axis=0)
-                bounds.setdefault((n, bound.measure), []).append(values)
+            drawn = [in_random_groups(model, fold.train, seed) for seed in setting.seeds]
+            for measure in MEASURES:
+                best = best_models(fold.test, model.models_, measure)[1]
+                control = [best_models(fold.test, other.models_, measure)[1] for other in drawn]
+                selected = [measure(fold.test, other.predict(fold.test)) for other in drawn]
+                bounds.setdefault((n, measure), []).append(
+                    (best, np.array(control), np.array(selected))
+                )
 
     def methods(C: float) -> dict[str, Ranker]:
         return {
@@ -105,8 +128,13 @@ def clusters(
         }
 
     results = setting.run_each([methods(C) for C in cs], folds, inspect=look)
-    _curves(reproduction, curve, results, bounds)
+    whole = {
+        key: Bound(*(np.concatenate(part, axis=-1) for part in zip(*by_fold, strict=True)))
+        for key, by_fold in bounds.items()
+    }
+    _curves(reproduction, curve, results, whole)
     _similarities(reproduction, compared, results, valid)
+    _peaks(reproduction, compared, results, whole)
     compact_clusters(reproduction, choices)
 
 
@@ -121,23 +149,23 @@ def _curves(
     for measure in MEASURES:
         lines: dict[str, list[float]] = {"LocalRank": [], "clairvoyant": [], "random groups": []}
         for n in curve:
-            best, control = (
-                float(np.concatenate(values).mean())
-                for values in zip(*bounds[n, measure], strict=True)
-            )
-            means = results[f"{n} by {OURS}"].mean(measure), best, control
+            best, control, _ = bounds[n, measure]
+            ours = results[f"{n} by {OURS}"].mean(measure)
+            means = [ours, float(best.mean()), float(control.mean())]
             for line, mean in zip(lines.values(), means, strict=True):
                 line.append(mean)
-            rows.append([str(measure), n, *means])
+            rows.append([str(measure), n, *means, spread(control)])
         panels[str(measure)] = {name: (list(curve), line) for name, line in lines.items()}
         panels[str(measure)]["global"] = (list(curve), [lines["LocalRank"][0]] * len(curve))
+    n_seeds = len(bounds[curve[0], MAP].control)
     reproduction.table(
         "Figures 6 to 8: measures against the number of clusters",
-        ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups"],
+        ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups", "± of seeds"],
         rows,
         "With one cluster LocalRank is the global model. The clairvoyant choice takes the best of "
-        "the clusters' models by the labels. The last column is the same choice among models of "
-        "random groups of the same sizes.",
+        "the clusters' models by the labels. 'On random groups' is the same choice among models "
+        f"of random groups of the same sizes: the mean of {n_seeds} seeds, and the standard "
+        "deviation between them.",
     )
     reproduction.figure(
         "figures-6-7-8",
@@ -148,16 +176,98 @@ def _curves(
         y_label="mean",
         log_x=True,
     )
-    last = curve[-1]
-    above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]
-    gains = [float(np.concatenate([a for a, _ in bounds[n, MAP]]).mean()) for n in curve]
-    reproduction.claim(
-        "the clairvoyant choice of a cluster keeps improving with the number of clusters",
-        bool(np.all(np.diff(gains) > 0)),
-        f"MAP {gains[0]:.4f} with 1 and {gains[-1]:.4f} with {last} clusters, higher with each "
-        f"number than with the one before in {np.sum(np.diff(gains) > 0)} of {len(gains) - 1} "
-        f"cases; above the control of random groups by {np.mean(above):+.4f} on average",
+    best_slopes = slopes(curve, [bounds[n, MAP].best for n in curve])
+    control_slopes = slopes(curve, [bounds[n, MAP].control for n in curve])
+    several = [n for n in curve if n > 1]
+    own_slopes = slopes(several, [results[f"{n} by {OURS}"].values(MAP) for n in several])
+    tests = corrected(
+        {
+            "clairvoyant": paired_test(best_slopes, np.zeros_like(best_slopes)),
+            "clairvoyant, less random groups": paired_test(best_slopes, control_slopes),
+            f"LocalRank, from {several[0]} clusters": paired_test(
+                own_slopes, np.zeros_like(own_slopes)
+            ),
+        }
     )
+    reproduction.table(
+        "Figures 6 to 8: slope of MAP for each doubling of the number of clusters",
+        ["choice", "slope", "p (Holm)", "won/tied/lost"],
+        [[name, *difference_cells(test)] for name, test in tests.items()],
+        "The slope of each test query's values by least squares over the logarithm of the number, "
+        "and a paired t-test over the queries.",
+    )
+    rising, beyond, own = tests.values()
+    last = curve[-1]
+    gains = [float(bounds[n, MAP].best.mean()) for n in (curve[0], last)]
+    reproduction.claim(
+        "the clairvoyant accuracy keeps on improving with the number of clusters",
+        f"MAP {gains[0]:.4f} with 1 and {gains[1]:.4f} with {last} clusters, for each doubling "
+        f"{difference(rising)}; less the slope on random groups {difference(beyond)}",
+        Controlled(rising, beyond),
+    )
+    reproduction.claim(
+        "accuracy decreases as the number of clusters increases further",
+        f"MAP of LocalRank for each doubling from {several[0]} to {last} clusters "
+        f"{difference(own)}",
+        Opposite(own),
+    )
+
+
+def spread(by_seed: Floats) -> float | None:
+    """The standard deviation of the seeds' means. None: there is one seed."""
+    return float(by_seed.mean(axis=1).std(ddof=1)) if len(by_seed) > 1 else None
+
+
+def slopes(numbers: Sequence[int], values: Sequence[Floats]) -> Floats:
+    """The least-squares slope of values over the logarithm of numbers, for each doubling.
+
+    Examples
+    --------
+    >>> slopes([1, 2, 4], [np.array([0.1, 0.5]), np.array([0.2, 0.5]), np.array([0.3, 0.5])])
+    array([0.1, 0. ])
+    """
+    x = np.log2(numbers)
+    x -= x.mean()
+    fitted: Floats = np.tensordot(x, np.array(values), axes=1) / (x @ x)
+    return fitted
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """A test of a gain that counts only where it exceeds what a control gains."""
+
+    test: PairedTest
+    control: PairedTest
+
+    @property
+    def sign(self) -> int:
+        """1: a gain, larger than the control's. -1: a loss. 0: neither is established."""
+        return min(self.test.sign, max(self.control.sign, 0))
+
+
+@dataclass(frozen=True)
+class Opposite:
+    """A test of the claim that there is a loss."""
+
+    test: PairedTest
+
+    @property
+    def sign(self) -> int:
+        """1: a loss. -1: a gain. 0: neither is established."""
+        return -self.test.sign
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Tests of several numbers of clusters against one cluster, to find the highest value."""
+
+    tests: Sequence[ClaimTest]
+
+    @property
+    def sign(self) -> int:
+        """1: some number is better than one cluster. -1: one cluster is better than all."""
+        signs = [test.sign for test in self.tests]
+        return 1 if max(signs) > 0 else -1 if max(signs) < 0 else 0
 
 
 def _similarities(
@@ -168,8 +278,7 @@ def _similarities(
 ) -> None:
     """Figures 9 and 10: the number of clusters chosen in hindsight, and on validation queries."""
     hindsight: dict[tuple[str, ...], float] = {}
-    best_by_map: dict[str, Floats] = {}
-    tuned_by_map: dict[str, Floats] = {}
+    by_map: dict[str, dict[str, Floats]] = {"in hindsight": {}, "tuned": {}}
     rows: list[list[Value]] = []
     for name in SIMILARITIES:
         by_number = [results[f"{n} by {name}"] for n in compared]
@@ -184,7 +293,8 @@ def _similarities(
                 [name, str(measure), means[best], compared[best], float(tuned.mean()), numbers]
             )
             if measure is MAP:
-                best_by_map[name], tuned_by_map[name] = by_number[best].values(MAP), tuned
+                by_map["in hindsight"][name] = by_number[best].values(MAP)
+                by_map["tuned"][name] = tuned
     reproduction.table(
         "Figures 9 and 10: similarities of queries",
         ["similarity", "measure", "C in hindsight", "C", "C tuned", "C in each fold"],
@@ -197,59 +307,72 @@ def _similarities(
         reproduction.compare(
             "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, published
         )
-    by_map = {"in hindsight": best_by_map, "tuned": tuned_by_map}
     tests = {
-        words: paired_tests({n: v for n, v in values.items() if n != OURS}, values[OURS])
+        words: corrected({n: paired_test(values[OURS], v) for n, v in values.items() if n != OURS})
         for words, values in by_map.items()
     }
     reproduction.table(
-        "Figures 9 and 10: MAP of other similarities less that of principal components",
+        "Figures 9 and 10: MAP of principal components less that of other similarities",
         ["similarity", "C", "difference", "p (Holm)", "won/tied/lost"],
         [
             [name, words, *difference_cells(test)]
             for words, against in tests.items()
             for name, test in against.items()
         ],
+        "Holm's correction is for the five tests of each choice of C.",
     )
-    signs = [test.sign for test in tests["in hindsight"].values()]
-    order = sorted(best_by_map, key=lambda name: -best_by_map[name].mean())
-    tuned_order = sorted(tuned_by_map, key=lambda name: -tuned_by_map[name].mean())
+    of_all = tests["in hindsight"].values()
+    signs = [test.sign for test in of_all]
+    best_by_map = by_map["in hindsight"]
     reproduction.claim(
-        "principal components are the best similarity, with C chosen in hindsight for each",
-        max(signs) < 0 if max(signs) else None,
-        f"place {order.index(OURS) + 1} of {len(order)} by MAP, "
-        f"{best_by_map[OURS].mean():.4f}, first {order[0]}, {best_by_map[order[0]].mean():.4f}; "
-        f"better than {signs.count(-1)} of {len(signs)} by more than noise, worse "
-        f"than {signs.count(1)}; with C tuned place {tuned_order.index(OURS) + 1}",
+        "the similarity by principal components consistently outperforms the others, with C tuned "
+        "for each to give the best accuracy",
+        f"MAP {best_by_map[OURS].mean():.4f}, the others "
+        + ", ".join(f"{name} {v.mean():.4f}" for name, v in best_by_map.items() if name != OURS)
+        + f"; significantly better than {signs.count(1)} of {len(signs)}, significantly worse "
+        f"than {signs.count(-1)}",
+        *of_all,
     )
-    ours = [results[f"{n} by {OURS}"] for n in compared]
-    _peaks(reproduction, ours, compared, tuned_by_map[OURS])
 
 
 def _peaks(
     reproduction: Reproduction,
-    results: Sequence[MethodResult],
     compared: Sequence[int],
-    tuned: Floats,
+    results: Mapping[str, MethodResult],
+    bounds: Bounds,
 ) -> None:
-    """Whether measures are highest with several clusters, and fall with many."""
-    places = {str(m): int(np.argmax([result.mean(m) for result in results])) for m in MEASURES}
-    heights = ", ".join(
-        f"{name} {results[place].mean(name):.4f} with {compared[place]} against "
-        f"{results[0].mean(name):.4f} with 1"
-        for name, place in places.items()
+    """Whether measures are highest with several clusters."""
+    ours = {n: results[f"{n} by {OURS}"] for n in compared}
+    places = [(measure, n) for measure in MEASURES for n in compared[1:]]
+    single = corrected({(m, n): ours[n].against(ours[1], m) for m, n in places})
+    random = corrected(
+        {(m, n): paired_test(ours[n].values(m), bounds[n, m].selected) for m, n in places}
     )
-    best, single = results[places[str(MAP)]].values(MAP), results[0].values(MAP)
+    reproduction.table(
+        "Figures 6 to 8: LocalRank less one cluster, and less random groups",
+        ["measure", "clusters", "difference", "p (Holm)", "won/tied/lost", "random", "p"],
+        [
+            [str(m), n, *difference_cells(single[m, n]), *difference_cells(random[m, n])[:2]]
+            for m, n in places
+        ],
+        "Paired t-tests over the test queries, corrected in each column. The best number in "
+        "hindsight is better by chance alone, so all are tested. 'random': less models of random "
+        "groups of the same sizes, selected by the same most similar query, and p over queries "
+        "and seeds.",
+    )
+    words = []
+    for measure in MEASURES:
+        means = {n: result.mean(measure) for n, result in ours.items()}
+        best = max(means, key=lambda n: means[n])
+        words.append(f"{measure} {means[best]:.4f} with {best}, {means[1]:.4f} with 1")
+    signs = [test.sign for test in single.values()]
     reproduction.claim(
-        "accuracy is highest with more than one cluster, by every measure",
-        decided(paired_test(best, single)) if min(places.values()) > 0 else False,
-        f"in hindsight {heights}; MAP {difference(paired_test(best, single))} against one cluster, "
-        f"with C tuned {difference(paired_test(tuned, single))}",
-    )
-    reproduction.claim_better(
-        "accuracy decreases as clusters become many",
-        f"the best number's MAP against that of {compared[-1]} clusters",
-        paired_test(best, results[-1].values(MAP)),
+        "peak accuracy occurs uniformly with more than one cluster",
+        f"in hindsight {'; '.join(words)}; significantly better than one cluster in "
+        f"{signs.count(1)} of {len(signs)} cases, significantly worse in {signs.count(-1)}; "
+        f"significantly better than random groups in "
+        f"{sum(test.sign > 0 for test in random.values())}",
+        *(Peak([Controlled(single[m, n], random[m, n]) for n in compared[1:]]) for m in MEASURES),
     )
 
 

@@ -8,42 +8,65 @@ neighbours and rounds are chosen by MAP on the fold's validation part. Test part
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
+from scipy.stats import binomtest
 
-from localrank._base.arrays import Flags, Floats
+from localrank._base.arrays import Floats
+from localrank._base.estimator import clone
 from localrank._base.parallel import in_parallel
 from localrank.data import Fold, RankingDataset, clean
 from localrank.evaluation import MethodResult, paired_test
-from localrank.evaluation.significance import corrected
-from localrank.experiments._local_rank_clusters import MAP, MEASURES, clusters, labelled_clouds
-from localrank.experiments.local_rank_times import figure_14, times
+from localrank.evaluation.significance import LEVEL, corrected, p_text
+from localrank.experiments._local_rank_clusters import (
+    MAP,
+    MEASURES,
+    Controlled,
+    Opposite,
+    clusters,
+    in_random_groups,
+    labelled_clouds,
+    spread,
+)
+from localrank.experiments.local_rank_times import TIMED_ON, figure_14, times
 from localrank.experiments.published_numbers import published, published_cells
-from localrank.experiments.reproduction import Numbers, Reproduction, difference, difference_cells
+from localrank.experiments.reproduction import (
+    ClaimTest,
+    Numbers,
+    Reproduction,
+    difference,
+    difference_cells,
+)
 from localrank.experiments.setting import Setting, chosen
-from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
+from localrank.local_ranker import LocalRanker
+from localrank.measures import NDCG, Measure, evaluate
 from localrank.rankers import DuhKirchhoff, Quadratic, RankBoost, Ranker, SVMMap
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import Gaussian, Mean, PrincipalComponents, Representation
 
 PAPER = "local-rank"
+SEEDS = (0, 1, 2, 3)
 
 
 def reproduce(setting: Setting) -> Reproduction:
     """Compare local models with one for all queries, and similarities of queries, on all folds."""
-    reproduction = Reproduction(PAPER, setting.data)
+    reproduction = Reproduction(PAPER, setting.data, quick=setting.quick)
     folds = _cleaned(reproduction, setting.validated_folds)
-    figure_1(reproduction, setting.random_state)
-    results, lazy = all_methods(setting, folds)
+    figure_1(reproduction, setting.seeds)
+    results = all_methods(setting, folds)
     cs = [run.chosen["C"] for run in results[GLOBAL].runs if run.chosen]
-    single_queries(reproduction, folds, results[GLOBAL], cs, setting.n_jobs)
+    single_queries(reproduction, folds, results[GLOBAL], cs, setting)
     clusters(reproduction, setting, folds, cs)
     labelled_clouds(reproduction, setting, folds, cs)
-    figure_11(reproduction, results, lazy)
+    lazy = kernels(setting, folds, results[BOOST])
+    figure_11(reproduction, results, lazy[LAZY], random_clusters(setting, folds, results[LOCAL]))
+    kernel_pca(reproduction, lazy)
     figure_15(reproduction, results)
-    times(reproduction, folds[0], cs[0], setting.quick, setting.n_jobs)
-    figure_14(reproduction, setting.quick, setting.random_state)
+    if setting.data == TIMED_ON:
+        times(reproduction, setting.quick, setting.seeds)
+        figure_14(reproduction, setting.quick, setting.seeds)
     return reproduction
 
 
@@ -75,11 +98,11 @@ def single_queries(
     folds: Sequence[Fold],
     together: MethodResult,
     cs: Sequence[float],
-    n_jobs: int | None,
+    setting: Setting,
 ) -> None:
     """Figures 4 and 5: one model per training query, beside one for all together."""
     values: dict[str, dict[Measure, list[Floats]]] = {}
-    ranks, chances = [], []
+    ranks, chances, controls = [], [], []
     for fold, C in zip(folds, cs, strict=True):
         train, test = fold.train, fold.test
         teaching = np.flatnonzero(SVMMap(C).learns_from(train))
@@ -88,7 +111,7 @@ def single_queries(
             lambda query, train, C: SVMMap(C).fit(train.select([query])),
             teaching.tolist(),
             shared=(train, C),
-            n_jobs=n_jobs,
+            n_jobs=setting.n_jobs,
             description="Query models",
         )
         components = PrincipalComponents().fit(train)
@@ -110,6 +133,7 @@ def single_queries(
                 # Among equally good queries, the most similar one.
                 ranks.append(np.argmax(np.take_along_axis(best, order, axis=1), axis=1) + 1)
                 chances.append(best.mean(axis=1))
+        controls.append([best_random_order(test, len(models), seed) for seed in setting.seeds])
     whole = {"global": {measure: together.values(measure) for measure in MEASURES}}
     for name, by_measure in values.items():
         whole[name] = {measure: np.concatenate(v) for measure, v in by_measure.items()}
@@ -121,8 +145,27 @@ def single_queries(
         ["model", *map(str, MEASURES)],
         [[name, *row] for name, row in means.items()],
         "The model of all queries, of the most similar query, of any query on average, and of "
-        "the query whose model ranks the test query best by its labels. The best of many "
-        "models gains by chance alone.",
+        "the query whose model ranks the test query best by its labels.",
+    )
+    clairvoyant, similar, any_, together_ = (
+        whole[name][MAP] for name in ("clairvoyant", "most similar", "any", "global")
+    )
+    by_chance = np.concatenate(controls, axis=1)
+    tests = corrected(
+        {
+            ("clairvoyant", "global"): paired_test(clairvoyant, together_),
+            ("clairvoyant", "best random order"): paired_test(clairvoyant, by_chance),
+            ("most similar", "global"): paired_test(similar, together_),
+            ("most similar", "any"): paired_test(similar, any_),
+        }
+    )
+    reproduction.table(
+        "Figure 4: differences of MAP",
+        ["model", "less", "difference", "p (Holm)", "won/tied/lost"],
+        [[*pair, *difference_cells(test)] for pair, test in tests.items()],
+        "The best of many rankings gains by chance alone. So the control takes the best of as many "
+        f"random orders of the documents as there are models: MAP {by_chance.mean():.4f}, the mean "
+        f"of {len(by_chance)} seeds. Random groups of one query are the same groups.",
     )
     first, chance = np.concatenate(ranks), np.concatenate(chances)
     share = float(np.mean(first == 1))
@@ -138,25 +181,27 @@ def single_queries(
         published_cells(PAPER, "figure-5", "LETOR"),
         "Among equally good queries the most similar one counts.",
     )
-    similar, together_, any_ = (whole[name][MAP] for name in ("most similar", "global", "any"))
-    against, control = (paired_test(similar, other) for other in (together_, any_))
-    reproduction.claim_better(
-        "the clairvoyant query's model ranks substantially better than the global one",
-        "MAP",
-        paired_test(whole["clairvoyant"][MAP], together_),
+    gain, beyond, against, control = tests.values()
+    reproduction.claim(
+        "the clairvoyant query achieves substantially better accuracy than the baseline",
+        f"MAP {difference(gain)}; less the best of as many random orders {difference(beyond)}",
+        Controlled(gain, beyond),
     )
     reproduction.claim(
-        "the most similar query's model is not better than the global one",
-        against.sign < 0 if against.sign else None,
-        f"MAP {difference(against)}; against any query's model {difference(control)}",
+        "the similarity by principal components is not effective in selecting a query that gives "
+        "accuracy better than the baseline",
+        f"MAP {difference(against)}; less any query's model {difference(control)}",
+        Opposite(against),
     )
     stated = published(PAPER, "figure-5", "LETOR")["at rank 1"]
-    low, high = share_interval(first == 1)
+    is_about = ShareTest(int(np.sum(first == 1)), len(first), stated)
+    low, high = is_about.interval
     reproduction.claim(
-        f"the most similar query is the clairvoyant one in only about {stated:.0%} of the test "
-        f"queries",
-        low <= stated <= high,
-        f"{share:.1%}, 95 % interval {low:.1%} to {high:.1%}; by chance {chance.mean():.1%}",
+        f"the similarity can place the clairvoyant query at the top in only about {stated:.0%} of "
+        f"the test queries",
+        f"{share:.1%}, 95 % interval {low:.1%} to {high:.1%}, {p_text(is_about.p)} against "
+        f"{stated:.0%}; in a random order {chance.mean():.1%}",
+        is_about,
     )
     n_ranks = int(min(30, first.max()))
     heights = [float(np.mean(first == rank)) for rank in range(1, n_ranks + 1)]
@@ -179,28 +224,55 @@ def single_queries(
     )
 
 
-def share_interval(hits: Flags) -> tuple[float, float]:
-    """The 95 % confidence interval of a share, by Clopper and Pearson.
+def best_random_order(test: RankingDataset, n_orders: int, seed: int) -> Floats:
+    """Average precision of each query in the best of many random orders of its documents."""
+    rng = np.random.default_rng(seed)
+    best = np.zeros(test.n_queries)
+    for _ in range(n_orders):
+        np.maximum(best, MAP(test, rng.random(test.n_documents)), out=best)
+    return best
+
+
+@dataclass(frozen=True)
+class ShareTest:
+    """A binomial test of whether a share is about a stated one. It can refute that alone.
 
     Examples
     --------
-    >>> low, high = share_interval(np.arange(100) < 11)
-    >>> round(low, 3), round(high, 3)
-    (0.056, 0.188)
+    >>> test = ShareTest(11, 100, 0.11)
+    >>> [round(end, 3) for end in test.interval], test.sign, ShareTest(40, 100, 0.11).sign
+    ([0.056, 0.188], 0, -1)
     """
-    from scipy.stats import binomtest
 
-    interval = binomtest(int(hits.sum()), len(hits)).proportion_ci(0.95, "exact")
-    return float(interval.low), float(interval.high)
+    n_hits: int
+    n: int
+    stated: float
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value."""
+        return float(binomtest(self.n_hits, self.n, self.stated).pvalue)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval of the share, by Clopper and Pearson."""
+        interval = binomtest(self.n_hits, self.n).proportion_ci(1 - LEVEL, "exact")
+        return float(interval.low), float(interval.high)
+
+    @property
+    def sign(self) -> int:
+        """-1: the share is another one. 0: that is not established."""
+        return -1 if self.p < LEVEL else 0
 
 
 N_RELEVANT, N_IRRELEVANT = 50, 150
 # How far the relevant documents are ahead, and how far q2's mean is from q1's.
 AHEAD, SHIFT = 2.0, 95.0
 SPREADS = (1.0, 0.8, 0.4)
+N_CLOUDS = 20
 
 
-def point_clouds(random_state: int | None = 0) -> RankingDataset:
+def point_clouds(random_state: int | Sequence[int] = 0) -> RankingDataset:
     """Three queries: q2 has the shape of q1 around another mean, q3 its mean and another shape.
 
     Documents are Gaussian, the relevant ones ahead along the widest direction. The paper's numbers
@@ -225,36 +297,51 @@ def point_clouds(random_state: int | None = 0) -> RankingDataset:
     return RankingDataset.from_arrays(np.concatenate(clouds), np.tile(labels, 3), names)
 
 
-def figure_1(reproduction: Reproduction, random_state: int | None) -> None:
+def figure_1(reproduction: Reproduction, seeds: Sequence[int]) -> None:
     """Add the figure, which is a table, and whether the distances order the queries like MAP."""
-    queries = point_clouds(random_state)
-    model = SVMMap().fit(queries.select([0]))
-    precision = AveragePrecision()(queries, model.predict(queries))
-    columns = {"map": precision[1:]}
     distances: dict[str, Representation] = {
         "principal components": PrincipalComponents(),
         "symmetric KL": Gaussian("kl"),
         "Bhattacharyya": Gaussian("bhattacharyya"),
         "KNN": Mean(),
     }
-    for name, representation in distances.items():
-        described = representation.fit(queries).transform(queries)
-        columns[name] = representation.distances(described[:1], described[1:])[0]
+    # The values of q2 and q3 in each draw of the clouds.
+    drawn: dict[str, list[Floats]] = {"map": [], **{name: [] for name in distances}}
+    for draw in range(N_CLOUDS):
+        queries = point_clouds([*seeds, draw])
+        model = SVMMap().fit(queries.select([0]))
+        drawn["map"].append(MAP(queries, model.predict(queries))[1:])
+        for name, representation in distances.items():
+            described = representation.fit(queries).transform(queries)
+            drawn[name].append(representation.distances(described[:1], described[1:])[0])
+    columns = {name: np.array(values).T for name, values in drawn.items()}
     reproduction.compare(
         "Figure 1: a model of q1 on other queries, and their distances from q1",
         ["query", "value"],
-        {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
+        {
+            (q, k): float(v[i].mean())
+            for k, v in columns.items()
+            for i, q in enumerate(("q2", "q3"))
+        },
         published_cells(reproduction.experiment, "figure-1", "synthetic"),
-        "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
-        "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
+        f"Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
+        f"shape. The paper does not give its clouds; only the order of q2 and q3 can agree. Means "
+        f"of {N_CLOUDS} draws.",
     )
-    q2, q3 = columns["principal components"]
-    nearer = [name for name in distances if columns[name][0] < columns[name][1]]
+    # MAP is larger for q2, the distance by principal components for q3, the others for q2.
+    tests = corrected(
+        {
+            name: paired_test(*(v[::-1] if name == "principal components" else v))
+            for name, v in columns.items()
+        }
+    )
     reproduction.claim(
         "of two queries, the one that a model of q1 ranks better is nearer to q1 by principal "
         "components, and farther by the other distances",
-        bool(precision[1] > precision[2]) and nearer == ["principal components"],
-        f"MAP {precision[1]:.3f} and {precision[2]:.3f}, distances {q2:.3f} and {q3:.3f}",
+        f"in {N_CLOUDS} draws of clouds "
+        + ", ".join(f"{k} {v[0].mean():.3g} and {v[1].mean():.3g}" for k, v in columns.items())
+        + f", all p <= {max(test.p for test in tests.values()):.2g}",
+        *tests.values(),
     )
 
 
@@ -267,6 +354,11 @@ ROUNDS = [30, 100, 300]
 # Test queries of each fold that D&K ranks. Each of them trains a model.
 LAZY_QUERIES = 25
 LOCAL, GLOBAL, BOOST, KNN, LAZY = "LocalRank", "SVMMap", "RankBoost", "KNN", "D&K"
+KERNELS: dict[str, Literal["linear", "poly", "rbf"]] = {
+    LAZY: "linear",
+    "D&K, polynomial kernel": "poly",
+    "D&K, RBF kernel": "rbf",
+}
 QUADRATIC = "SVMMap, quadratic features"
 # The paper calls LocalRank nearly equal to SVMMap within this difference.
 NEARLY = 0.001
@@ -297,18 +389,39 @@ Cells = Mapping[str, Mapping[str, float]]
 Results = Mapping[str, MethodResult]
 
 
-def all_methods(setting: Setting, folds: Sequence[Fold]) -> tuple[Results, MethodResult]:
-    """Every method but D&K on the folds, and D&K on a few test queries of each."""
+def all_methods(setting: Setting, folds: Sequence[Fold]) -> Results:
+    """Every method but D&K on the folds."""
     grids = QUICK_GRIDS if setting.quick else GRIDS
-    results = setting.run(METHODS, folds, grids=grids, measure=MAP)
+    return setting.run(METHODS, folds, grids=grids, measure=MAP)
+
+
+def kernels(setting: Setting, folds: Sequence[Fold], boost: MethodResult) -> Results:
+    """D&K by each kernel, on a few test queries of each fold, with the rounds of RankBoost."""
     n_lazy = 2 if setting.quick else LAZY_QUERIES
     few = [
         replace(fold, test=fold.test.select(range(min(n_lazy, fold.test.n_queries))))
         for fold in folds
     ]
-    boosts = [RankBoost(**run.chosen) for run in results[BOOST].runs if run.chosen]
-    lazy = setting.run_each([{LAZY: DuhKirchhoff(boost)} for boost in boosts], few)
-    return results, lazy[LAZY]
+    methods = [
+        {
+            name: DuhKirchhoff(RankBoost(**run.chosen), kernel=kernel)
+            for name, kernel in KERNELS.items()
+        }
+        for run in boost.runs
+        if run.chosen
+    ]
+    return setting.run_each(methods, few)
+
+
+def random_clusters(setting: Setting, folds: Sequence[Fold], local: MethodResult) -> Floats:
+    """Average precision of LocalRank in random groups, one row per seed."""
+    drawn: list[list[Floats]] = []
+    for fold, run in zip(folds, local.runs, strict=True):
+        model = clone(METHODS[LOCAL]).set_params(**(run.chosen or {})).fit(fold.train)
+        assert isinstance(model, LocalRanker)
+        rankers = [in_random_groups(model, fold.train, seed) for seed in setting.seeds]
+        drawn.append([MAP(fold.test, ranker.predict(fold.test)) for ranker in rankers])
+    return np.concatenate(drawn, axis=1)
 
 
 def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
@@ -344,7 +457,9 @@ def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
     return {method: float(np.mean(wins)) for method, wins in (won | {"best": best}).items()}
 
 
-def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) -> None:
+def figure_11(
+    reproduction: Reproduction, results: Results, lazy: MethodResult, random: Floats
+) -> None:
     """All methods, and how often LocalRank is better."""
     local, paper = results[LOCAL], reproduction.experiment
     methods = {GLOBAL: results[GLOBAL], BOOST: results[BOOST], LAZY: lazy}
@@ -353,7 +468,8 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
     numbers = reproduction.published("figure-11")
     note = (
         f"{local.test.n_queries:,} test queries; D&K, which trains a model for each query, on "
-        f"{lazy.test.n_queries:,} of them."
+        f"{lazy.test.n_queries:,} of them. Times, Figures 12 to 14, are of made-up queries, on the "
+        f"page of {TIMED_ON}."
     )
     if local.test.labels.max() > 1:
         # The paper's number stands beside both kinds of NDCG.
@@ -370,18 +486,31 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
         numbers,
         note + _gap(reproduction, numbers),
     )
-    tests = corrected(
-        {method: local.against(results[method], MAP) for method in (GLOBAL, BOOST, KNN)}
-    )
     same = np.isin(local.test.query_ids, lazy.test.query_ids)
-    tests[LAZY] = paired_test(local.values(MAP)[same], lazy.values(MAP))
+    ours = local.values(MAP)
+    nearly, groups = f"{GLOBAL} less {NEARLY}", "random groups"
+    tests = corrected(
+        {
+            nearly: paired_test(ours, results[GLOBAL].values(MAP) - NEARLY),
+            groups: paired_test(ours, random),
+            BOOST: local.against(results[BOOST], MAP),
+            KNN: local.against(results[KNN], MAP),
+            LAZY: paired_test(ours[same], lazy.values(MAP)),
+        }
+    )
     parameters = {m: ", ".join(chosen(results[m])) for m in (GLOBAL, BOOST, KNN, LOCAL)}
     reproduction.table(
         "MAP of LocalRank less that of other methods",
-        ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
-        [[m, *difference_cells(test), parameters.get(m, "")] for m, test in tests.items()],
-        f"Paired t-tests over the same test queries. P-values are corrected by Holm's rule, except "
-        f"that of D&K. LocalRank has clusters/C {parameters[LOCAL]}.",
+        ["method", "difference", "p (Holm)", "won/tied/lost", "parameters in each fold"],
+        [
+            [m, *difference_cells(test), parameters.get(GLOBAL if m == nearly else m, "")]
+            for m, test in tests.items()
+        ],
+        f"Paired t-tests over the same test queries. LocalRank has clusters/C {parameters[LOCAL]}. "
+        f"The paper counts a value up to {NEARLY} below SVMMap's as nearly equal. 'Random groups' "
+        f"are LocalRank's models of random groups of the same sizes, {len(random)} seeds, MAP "
+        f"{random.mean():.4f} ± {spread(random) or 0:.4f}: only a gain over both is one of "
+        f"similar queries.",
     )
     won = shares_won({reproduction.data: {m: v for m, v in cells.items() if m != LAZY}})
     on_same = {str(m): float(local.values(m)[same].mean()) for m in METHOD_MEASURES}
@@ -397,11 +526,46 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
         f"which no method is better, here without D&K. A few cells of the same queries cannot "
         f"confirm a share, so the paired test of MAP decides whether a claim holds.",
     )
-    for method, comparison in tests.items():
-        better = "better than or nearly equal to" if method == GLOBAL else "better than"
-        says = f"LocalRank is {better} {method}, in {stated[method]:.0%} of its cells"
-        here = f"; in {won[method]:.0%} of the cells here"
-        reproduction.claim_better(says, "MAP", comparison, here)
+    for method, name in ((GLOBAL, nearly), (BOOST, BOOST), (KNN, KNN), (LAZY, LAZY)):
+        better = "nearly equal or better than" if method == GLOBAL else "better than"
+        measured = f"MAP {difference(tests[name])}"
+        test: ClaimTest = tests[name]
+        if method == GLOBAL:
+            measured += (
+                f" with {NEARLY} for nearly equal; less {groups} {difference(tests[groups])}"
+            )
+            test = Controlled(tests[name], tests[groups])
+        reproduction.claim(
+            f"LocalRank is {better} {method} {stated[method]:.0%} of the times",
+            f"{measured}; in {won[method]:.0%} of the cells here",
+            test,
+        )
+
+
+def kernel_pca(reproduction: Reproduction, lazy: Results) -> None:
+    """D&K with plain principal components and with those of kernels."""
+    linear = lazy[LAZY]
+    tests = corrected({m: linear.against(r, MAP) for m, r in lazy.items() if m != LAZY})
+    reproduction.table(
+        "Section 4.1.2: D&K by kernel",
+        ["method", *map(str, METHOD_MEASURES), "linear less it", "p (Holm)", "won/tied/lost"],
+        [
+            [
+                method,
+                *_means(result).values(),
+                *(difference_cells(tests[method]) if method in tests else (None, None, "")),
+            ]
+            for method, result in lazy.items()
+        ],
+        f"{linear.test.n_queries:,} test queries. Differences are of MAP. The default parameters "
+        f"of the kernels.",
+    )
+    reproduction.claim(
+        "kernel PCA was not found to improve the accuracy of D&K beyond ordinary PCA",
+        "MAP of ordinary PCA less that of kernels: "
+        + "; ".join(f"{KERNELS[method]} {difference(test)}" for method, test in tests.items()),
+        *tests.values(),
+    )
 
 
 def figure_15(reproduction: Reproduction, results: Results) -> None:
@@ -415,8 +579,8 @@ def figure_15(reproduction: Reproduction, results: Results) -> None:
     )
     wins = published(reproduction.experiment, "figure-15", "wins")
     reproduction.claim_better(
-        f"LocalRank has a higher MAP than a global model with quadratic features, in "
-        f"{wins[LOCAL]} of {wins['collections']} collections",
+        f"LocalRank outperforms a global model with quadratic features in terms of MAP "
+        f"{wins[LOCAL]} out of {wins['collections']} times",
         "MAP",
         results[LOCAL].against(results[QUADRATIC], MAP),
     )

@@ -25,8 +25,8 @@ Results = Mapping[str, MethodResult]
 Sources = Mapping[str, Callable[[int], Iterable[Fold]]]
 
 N_TREES, FEW_TREES = 300, 10
-# Between the seeds of two samples. No ensemble has this many models.
-SEED_STEP = 1000
+# So far apart that models of two runs never share a seed.
+SEEDS = (0, 1000, 2000)
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
 LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
 WITHOUT_NETS = "best without nets"
@@ -164,12 +164,19 @@ def with_recipes(results: Results) -> dict[str, MethodResult]:
 
 
 def train(
-    setting: Setting, rankers: Mapping[str, Ranker], parts: Iterable[Fold], kind: str
+    setting: Setting,
+    rankers: Mapping[str, Ranker],
+    parts: Iterable[Fold],
+    kind: str,
+    **options: Any,
 ) -> dict[str, MethodResult]:
-    """Train models on folds (quick: on two). `kind` names the folder for finished work."""
+    """Train models on folds (quick: on two). `kind` names the folder for finished work.
+
+    Experiments that share the store share the models: the folder and the data decide.
+    """
     setting.say(kind)
     store = None if setting.store is None else setting.store / "members" / kind
-    return setting.run(rankers, list(parts)[: setting.n_folds], store=store)
+    return setting.run(rankers, list(parts)[: setting.n_folds], store=store, **options)
 
 
 def train_members(
@@ -189,12 +196,6 @@ def train_members(
 def n_trees_of(setting: Setting) -> int:
     """The number of trees of a model: few if `quick`."""
     return FEW_TREES if setting.quick else N_TREES
-
-
-def sample_seeds(setting: Setting, n_samples: int) -> list[int]:
-    """A seed for each sample, so far apart that models of two samples never share a seed."""
-    n_samples = 1 if setting.quick else n_samples
-    return [setting.seeds[0] + SEED_STEP * sample for sample in range(n_samples)]
 
 
 def available(sources: Sources, names: Sequence[str]) -> list[str]:

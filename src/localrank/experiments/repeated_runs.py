@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,15 +47,26 @@ class Repeats:
     results: Sequence[Mapping[str, MethodResult]]
     two_labels: bool = False
 
-    def values(self, method: str, measure: Measure) -> Floats:
-        """One value per query: the mean of the runs in which it counts. NaN: it counts in none."""
+    def by_run(self, method: str, measure: Measure) -> Floats:
+        """Values of shape (n_runs, n_queries). NaN: the query does not count in this run."""
         values = np.array([results[method].values(measure) for results in self.results])
         if self.two_labels:
             for row, results in zip(values, self.results, strict=True):
                 low, high = results[method].test.label_bounds
                 row[low == high] = np.nan
-        n_runs = (~np.isnan(values)).sum(axis=0)
-        return np.where(n_runs > 0, np.nansum(values, axis=0) / np.maximum(n_runs, 1), np.nan)
+        return values
+
+    def values(self, method: str, measure: Measure) -> Floats:
+        """One value per query: the mean of its runs. NaN: it does not count in one of them."""
+        return np.asarray(self.by_run(method, measure).mean(axis=0))
+
+    def test(self, method: str, other: str, measure: Measure) -> PairedTest:
+        """Test whether a method is better than another, over queries and runs."""
+        return paired_test(self.by_run(method, measure), self.by_run(other, measure))
+
+    def spread(self, method: str, measure: Measure) -> float:
+        """Standard deviation of the runs' means. NaN: there is one run."""
+        return _spread(self.by_run(method, measure))
 
     def mean(self, method: str, measure: Measure) -> float:
         """The mean over the queries that count."""
@@ -65,8 +77,8 @@ class Repeats:
         return " / ".join(f"{self.mean(method, measure):.4f}" for measure in MEASURES)
 
     def gains(self, method: str, other: str, measure: Measure) -> Floats:
-        """How much better a method ranks each query than another method does."""
-        return self.values(method, measure) - self.values(other, measure)
+        """How much better a method ranks each query, of shape (n_runs, n_queries)."""
+        return self.by_run(method, measure) - self.by_run(other, measure)
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class Pooled:
     Attributes
     ----------
     results : dict from collection to list of dict from method to MethodResult
-        One dict for each seed. Values are averaged over the seeds.
+        One dict for each seed.
     names : sequence of str
         The collections whose queries count as one collection, "all".
     """
@@ -96,17 +108,25 @@ class Pooled:
         n_late = sum(self._late(name, method).sum() for name in self.names)
         return [*with_all(self.names), HELD_OUT] if n_late > 1 else with_all(self.names)
 
-    def values(self, place: str, method: str, measure: Measure) -> Floats:
-        """One value per query of a place."""
+    def by_run(self, place: str, method: str, measure: Measure) -> Floats:
+        """The values of the queries of a place, of shape (n_runs, n_queries)."""
         parts = []
         for name in self.names if place in (ALL, HELD_OUT) else [place]:
-            values = Repeats(self.results[name]).values(method, measure)
-            parts.append(values[self._late(name, method)] if place == HELD_OUT else values)
-        return np.concatenate(parts)
+            values = Repeats(self.results[name]).by_run(method, measure)
+            parts.append(values[:, self._late(name, method)] if place == HELD_OUT else values)
+        return np.hstack(parts)
+
+    def mean(self, place: str, method: str, measure: Measure) -> float:
+        """The mean over queries and seeds."""
+        return float(self.by_run(place, method, measure).mean())
+
+    def spread(self, place: str, method: str, measure: Measure) -> float:
+        """Standard deviation of the seeds' means. NaN: there is one seed."""
+        return _spread(self.by_run(place, method, measure))
 
     def test(self, place: str, method: str, other: str, measure: Measure) -> PairedTest:
-        """Test whether a method is better than another."""
-        return paired_test(*(self.values(place, name, measure) for name in (method, other)))
+        """Test whether a method is better than another, over queries and seeds."""
+        return paired_test(*(self.by_run(place, name, measure) for name in (method, other)))
 
     def n_models(self, method: str) -> int:
         """The number of models, on the first collection."""
@@ -119,9 +139,30 @@ class Pooled:
             for seeds in (self.results[name] for name in self.names)
         )
 
+    def milliseconds(self, method: str) -> float:
+        """Mean time to score a query of the first collection."""
+        return self.results[self.names[0]][0][method].milliseconds_per_query
+
     def _late(self, name: str, method: str) -> Flags:
         fold_names = self.results[name][0][method].fold_names
         return np.isin(fold_names, LATE_FOLDS.get(name, ()))
+
+
+def _spread(by_run: Floats) -> float:
+    means = np.nanmean(by_run, axis=1)
+    return float(means.std(ddof=1)) if len(means) > 1 else np.nan
+
+
+@dataclass(frozen=True)
+class Worse:
+    """Turns a test around: it asks whether the first method is worse."""
+
+    test: PairedTest
+
+    @property
+    def sign(self) -> int:
+        """1: a loss. -1: a gain. 0: neither is established."""
+        return -self.test.sign
 
 
 def with_all(names: Sequence[str]) -> list[str]:
@@ -135,8 +176,11 @@ def less(pair: tuple[str, str]) -> str:
 
 
 def gain_test(gains: Floats) -> PairedTest:
-    """Test whether gains, one per query, differ from zero. NaN does not count."""
-    return paired_test(gains, np.zeros_like(gains))
+    """Test whether gains differ from zero; of shape (n_queries,) or (n_runs, n_queries).
+
+    A query with NaN does not count.
+    """
+    return paired_test(gains, np.zeros(gains.shape[-1]))
 
 
 def gain_tests(gains: Gains) -> Tests:
@@ -144,11 +188,15 @@ def gain_tests(gains: Gains) -> Tests:
     return corrected({key: gain_test(values) for key, values in gains.items()})
 
 
-def note_of(tests: Tests) -> str:
-    """What a reader must know about the cells of a section."""
+def note_of(tests: Mapping[Any, PairedTest]) -> str:
+    """What a reader must know about the cells of a section, and how many are established."""
+    gains, losses = (sum(test.sign == sign for test in tests.values()) for sign in (1, -1))
+    n_runs = max(test.n_runs for test in tests.values())
     return (
         "Differences with their 95 % intervals; in brackets p before and after Holm's correction "
-        f"for the {len(tests)} comparisons of this section."
+        f"for the {len(tests)} comparisons of this section. Tests cover the chance of the queries "
+        f"and of {n_runs} trainings. After correction {gains} differences are significant gains, "
+        f"and {losses} significant losses."
     )
 
 
@@ -172,32 +220,26 @@ def short_p(value: float) -> str:
 
 
 def interval(test: PairedTest) -> Interval:
-    """A difference as a plot shows it. The mark is filled if p is small before correction."""
-    return test.mean_difference, test.interval, test.p_value < LEVEL
+    """A difference as a plot shows it. The mark is filled if the difference is established."""
+    return test.mean_difference, test.interval, test.p < LEVEL
 
 
 def slopes(x: Floats, gains: Floats) -> Floats:
-    """How steeply the gains of each query grow with x, by least squares; NaN below two points.
+    """How steeply the gains of each query grow with x, by least squares.
 
     Parameters
     ----------
     x : ndarray of shape (n_points,)
-    gains : ndarray of shape (n_points, n_queries)
-        NaN: the query has no value at this point.
+    gains : ndarray of shape (n_points, ...)
+        NaN: the query has no value at this point, and no slope.
 
     Examples
     --------
-    >>> slopes(np.array([1.0, 2.0, 4.0]), np.array([[2.0, np.nan], [4.0, np.nan], [8.0, 1.0]]))
+    >>> slopes(np.array([1.0, 2.0, 4.0]), np.array([[2.0, np.nan], [4.0, 3.0], [8.0, 1.0]]))
     array([ 2., nan])
     """
-    known = ~np.isnan(gains)
-    n_points = np.maximum(known.sum(axis=0), 1)
-    centred = np.where(known, x[:, None] - (known * x[:, None]).sum(axis=0) / n_points, 0.0)
-    products = (centred * np.where(known, gains, 0.0)).sum(axis=0)
-    squares = (centred**2).sum(axis=0)
-    squares[known.sum(axis=0) < 2] = np.nan
-    steep: Floats = products / squares
-    return steep
+    centred = x - x.mean()
+    return np.asarray(np.tensordot(centred, gains, axes=1) / (centred**2).sum())
 
 
 def add_means(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from localrank.data._atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.plots import Chart, draw_charts, write_charts
 from localrank.evaluation.significance import p_text
+from localrank.experiments.by_name import page_name
 from localrank.experiments.published_numbers import has_numbers, published_cells, source, whole
 
 Value = str | int | float | None
@@ -111,6 +114,23 @@ class Figure:
     chart: Chart
 
 
+class Verdict(StrEnum):
+    """What a test says of a claim. Without a test there is only a number."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
+    NOT_TESTED = "not tested"
+
+
+class ClaimTest(Protocol):
+    """A test of a claim, such as a `PairedTest`."""
+
+    @property
+    def sign(self) -> int:
+        """1: the claim holds. -1: its opposite does. 0: neither is established."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A claim, and what was measured.
@@ -118,25 +138,30 @@ class Claim:
     Attributes
     ----------
     says : str
-        A clause that can stand after "that".
-    holds : bool or None
-        None: the difference is within the noise.
+        A clause that can stand after "that", and says no more than its author does.
+    verdict : Verdict
     measured : str
-        The numbers that decide.
+        The numbers.
     """
 
     says: str
-    holds: bool | None
+    verdict: Verdict
     measured: str
 
 
 @dataclass(frozen=True)
 class Making:
-    """How results were made: the command, the time, and the versions of the libraries.
+    """How results were made: the command, the code, the time, and the versions of the libraries.
 
     Attributes
     ----------
     command : str
+    seeds : sequence of int
+    date : str
+    commit : str
+        Of the code, as `code_digest.commit` words it.
+    digest : str
+        Of the experiment's code.
     seconds : float
         Time on the clock.
     cpu_seconds : float
@@ -145,11 +170,18 @@ class Making:
 
     Examples
     --------
-    >>> print(Making("localrank reproduce lgmml", 99, 150, {"python": "3.12", "numpy": "2.1"}))
-    Made in 2.5 minutes of processor time with Python 3.12, numpy 2.1.
+    >>> versions = {"python": "3.12", "numpy": "2.1"}
+    >>> day, commit, digest = "2026-11-18", "at commit 1a2b3c", "9f8e7d"
+    >>> print(Making("localrank reproduce lgmml", (0, 1), day, commit, digest, 99, 150, versions))
+    Made on 2026-11-18 at commit 1a2b3c (digest of the experiment's code: 9f8e7d), seeds 0, 1, in \
+2.5 minutes of processor time with Python 3.12, numpy 2.1.
     """
 
     command: str
+    seeds: Sequence[int]
+    date: str
+    commit: str
+    digest: str
     seconds: float
     cpu_seconds: float
     versions: Mapping[str, str]
@@ -160,7 +192,11 @@ class Making:
             took, unit = took / 60, "minutes"
         libraries = [f"{name} {version}" for name, version in self.versions.items()]
         with_these = ", ".join(libraries).replace("python", "Python", 1)
-        return f"Made in {took:.3g} {unit} of processor time with {with_these}."
+        return (
+            f"Made on {self.date} {self.commit} (digest of the experiment's code: {self.digest}), "
+            f"seed{'s' * (len(self.seeds) != 1)} {', '.join(map(str, self.seeds))}, "
+            f"in {took:.3g} {unit} of processor time with {with_these}."
+        )
 
 
 @dataclass(repr=False)
@@ -173,6 +209,8 @@ class Reproduction(printing.Printed):
     tables, figures, claims : list
     claimant : str, default="the paper"
         Who makes the claims.
+    quick : bool, default=False
+        A small run, which tries the command. It judges nothing.
     """
 
     experiment: str
@@ -181,6 +219,7 @@ class Reproduction(printing.Printed):
     figures: list[Figure] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     claimant: str = "the paper"
+    quick: bool = False
 
     def _shown(self) -> list[str | printing.Table]:
         tables = (printing.Table(t.title, t.columns, t.cells()) for t in self.tables)
@@ -200,29 +239,27 @@ class Reproduction(printing.Printed):
         """Add a table of our values beside published ones, as `ResultTable.compared` makes it."""
         self.tables.append(ResultTable.compared(title, names, ours, published, note))
 
-    def claim(self, says: str, holds: bool | None, measured: str) -> None:
-        """Add a `Claim`."""
-        self.claims.append(Claim(says, holds, measured))
+    def claim(self, says: str, measured: str, *tests: ClaimTest) -> None:
+        """Add a claim. It holds if every test says so, and is wrong if one says the opposite.
+
+        Without tests it gets no verdict: its numbers are shown as what was measured.
+        """
+        verdict = Verdict.NOT_TESTED if self.quick or not tests else decided(*tests)
+        self.claims.append(Claim(says, verdict, measured))
 
     def claim_better(self, says: str, measure: str, test: PairedTest, more: str = "") -> None:
         """Add the claim that the first of two methods is better, decided by a paired test."""
-        self.claim(says, decided(test), f"{measure} {difference(test)}{more}")
+        self.claim(says, f"{measure} {difference(test)}{more}", test)
 
     @property
     def name(self) -> str:
-        """Experiment and data, as in the names of files.
-
-        Examples
-        --------
-        >>> Reproduction("wins", "MQ2007, OHSUMED").name
-        'wins-mq2007-ohsumed'
-        """
-        return f"{self.experiment}-{self.data}".lower().replace(", ", "-")
+        """The name of its page, and how the names of its figures begin."""
+        return page_name(self.experiment, self.data)
 
     def figure(self, name: str, caption: str, chart: Chart | str, **options: Any) -> None:
         """Add a `Figure`: a chart, or the kind of one with its options.
 
-        Its file's name begins with the experiment and the data.
+        Its file's name begins with that of the page.
         """
         drawing = chart if isinstance(chart, Chart) else Chart(chart, **options)
         self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, drawing))
@@ -233,17 +270,19 @@ class Reproduction(printing.Printed):
 
         Examples
         --------
-        >>> claims = [Claim("trees lose", False, "0.1")]
+        >>> claims = [Claim("trees lose", Verdict.NO, "0.1")]
         >>> Reproduction("lgmml", "OHSUMED", claims=claims).conclusion
         'On OHSUMED the paper is not borne out where it says that trees lose (0.1).'
         """
+        if self.quick:
+            return f"A quick run of {self.data} tries the command. It judges nothing."
         parts = []
-        for holds, words in (
-            (True, f"{self.claimant} is borne out where it says that"),
-            (False, f"{self.claimant} is not borne out where it says that"),
-            (None, f"the differences are within the noise where {self.claimant} says that"),
+        for verdict, words in (
+            (Verdict.YES, f"{self.claimant} is borne out where it says that"),
+            (Verdict.NO, f"{self.claimant} is not borne out where it says that"),
+            (Verdict.UNDECIDED, f"nothing is established where {self.claimant} says that"),
         ):
-            clauses = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
+            clauses = [f"{c.says} ({c.measured})" for c in self.claims if c.verdict == verdict]
             if clauses:
                 parts.append(f"{words} {'; that '.join(clauses)}")
         if not parts:
@@ -259,17 +298,20 @@ class Reproduction(printing.Printed):
         about = f"Published numbers: {source(self.experiment)}"
         if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
             about += f" They are for {whole(self.data)}; {self.data} is a part of it."
-        verdicts = {True: "yes", False: "no", None: "undecided"}
         claims = ResultTable(
             f"What {self.claimant} says, and what holds here",
             [f"{self.claimant} says that", "holds", "measured"],
-            [[claim.says, verdicts[claim.holds], claim.measured] for claim in self.claims],
+            [[claim.says, claim.verdict, claim.measured] for claim in self.claims],
         )
         parts = [f"# {self.experiment} on {self.data}", f"```\n{making.command}\n```"]
         parts += [str(making), about]
         parts += [self.conclusion, *([claims.markdown()] if self.claims else [])]
         parts += [table.markdown() for table in self.tables]
-        if figures:
+        if figures and self.figures:
+            parts.append(
+                f"### Figures\n\nThis command and `make docs` draw them from [their numbers]"
+                f"(figures/{self.name}.json). The repository has the numbers only."
+            )
             parts += [f"![{f.caption}](figures/{f.name}.svg)\n\n{f.caption}" for f in self.figures]
         return "\n\n".join(parts) + "\n"
 
@@ -294,11 +336,12 @@ class Reproduction(printing.Printed):
         }
 
     def write(self, folder: Path, making: Making) -> bool:
-        """Write `results.json`, `index.md`, and the figures as numbers and as drawings.
+        """Write the page `NAME.md`, what is known of it, and the figures.
 
-        The numbers of the figures are one JSON file in the folder `figures`, which
-        `python -m localrank.evaluation.plots` draws again. Drawing needs the extra
-        `localrank[plots]`. Without it, there are no drawings, and the page shows none.
+        `NAME.json` has how the page was made, its claims, and the digest of its text. The numbers
+        of the figures are `figures/NAME.json`, which `python -m localrank.evaluation.plots` draws
+        again. Drawing needs the extra `localrank[plots]`. Without it, there are no drawings, and
+        the page shows none.
 
         Returns
         -------
@@ -313,11 +356,20 @@ class Reproduction(printing.Printed):
             write_charts({figure.name: figure.chart for figure in self.figures}, numbers)
             if drawn:
                 draw_charts(numbers)
-        with atomic_write(folder / "index.md") as file:
-            file.write(self.markdown(making, figures=drawn).encode())
-        with atomic_write(folder / "results.json") as file:
-            results = {**asdict(making), **self.as_json()}
-            file.write(json.dumps(results, indent=2).encode())
+        page = self.markdown(making, figures=drawn).encode()
+        with atomic_write(folder / f"{self.name}.md") as file:
+            file.write(page)
+        # The record is the last: what has one is complete.
+        record = {
+            "experiment": self.experiment,
+            "data": self.data,
+            "quick": self.quick,
+            **asdict(making),
+            "page": hashlib.sha256(page).hexdigest()[:16],
+            "claims": [vars(claim) for claim in self.claims],
+        }
+        with atomic_write(folder / f"{self.name}.json") as file:
+            file.write(json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n")
         return drawn
 
 
@@ -348,10 +400,10 @@ def plain(value: Value) -> Value:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def decided(*tests: PairedTest) -> bool | None:
-    """Whether the first method is better in all tests. None: a difference is within the noise."""
+def decided(*tests: ClaimTest) -> Verdict:
+    """Whether all tests say the same. One that says the opposite is enough to refute."""
     lowest = min(test.sign for test in tests)
-    return lowest > 0 if lowest else None
+    return Verdict.YES if lowest > 0 else Verdict.NO if lowest < 0 else Verdict.UNDECIDED
 
 
 def difference(test: PairedTest) -> str:

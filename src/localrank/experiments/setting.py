@@ -31,8 +31,8 @@ class Setting:
         A folder that `localrank.data.folds` reads. Its name selects the published numbers.
     quick : bool, default=False
         Two folds and small models: a fast check that everything runs.
-    seeds : tuple of int, default=(0,)
-        The seeds. Experiments that take several average the results over them.
+    seeds : tuple of int, default=()
+        One for each training of what is random. Empty: the experiment's own, its `SEEDS`.
     n_jobs : int or None, default=-1
     store : Path, optional
         A folder for finished work of long experiments. None: nothing is stored.
@@ -42,7 +42,7 @@ class Setting:
 
     folder: Path
     quick: bool = False
-    seeds: tuple[int, ...] = (0,)
+    seeds: tuple[int, ...] = ()
     n_jobs: int | None = -1
     store: Path | None = None
     say: Callable[[str], None] = print
@@ -73,6 +73,19 @@ class Setting:
     def validated_folds(self) -> list[Fold]:
         """The folds, each with validation queries."""
         return with_validation(self.folds)
+
+    def refuse_missing_values(self) -> None:
+        """Raise an error if a feature of a document is missing, before anything is trained."""
+        for fold in self.folds:
+            for part in (fold.train, fold.valid, fold.test):
+                if part is None or not (missing := np.isnan(part.features)).any():
+                    continue
+                document, feature = np.argwhere(missing)[0]
+                raise ValueError(
+                    f"This experiment cannot use missing values, and {self.data} has some: in "
+                    f"{fold.name}, query {part.query_ids[part.query_index[document]]}, feature "
+                    f"{feature + 1} is missing."
+                )
 
     def run(
         self, methods: Mapping[str, Ranker], parts: Iterable[Fold], **options: Any

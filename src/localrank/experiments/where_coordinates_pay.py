@@ -5,9 +5,17 @@ that one feature puts first. The coordinates are those of the cut list, or those
 had in the whole list. If the second kind ranks better, a short list has too few documents to
 describe the query. If the gain of both falls with the length, short lists leave less to gain.
 
+Training queries: fewer of them are drawn at random, a draw for each seed.
+
 Features: LETOR's are already normalised within the query, which is a part of what coordinates do.
 Here a random factor for each query and feature undoes that normalisation, and then it is made
 again. Such factors do not change coordinates, but the features beside them.
+
+Labels: a third of the training queries has them. One model learns the scores of `best`, of these
+lists or of all.
+
+Folds, documents and models are those of `wins`. Every seed shuffles and draws anew, and trains all
+models again. Tests are paired t-tests that cover queries and seeds.
 """
 
 from __future__ import annotations
@@ -18,16 +26,16 @@ from itertools import product
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import clone
 from localrank.data import Fold, RankingDataset
 from localrank.data._offsets import offsets_of
-from localrank.evaluation import MethodResult, PairedTest
+from localrank.evaluation import MethodResult
+from localrank.experiments import recipe_members
+from localrank.experiments._query_descriptors import query_descriptors
 from localrank.experiments.recipe_members import (
     COMPOSED,
-    CROSS_ENTROPY,
-    GBRT,
     LAMBDA_MART,
     NET,
-    RANK_SVM,
     WITHOUT_NETS,
     Sources,
     available,
@@ -35,7 +43,6 @@ from localrank.experiments.recipe_members import (
     for_coordinates,
     local,
     n_trees_of,
-    sample_seeds,
     train,
     train_members,
     with_recipes,
@@ -45,6 +52,7 @@ from localrank.experiments.repeated_runs import (
     MEASURES,
     Repeats,
     Tests,
+    Worse,
     add_means,
     cell,
     gain_tests,
@@ -54,31 +62,41 @@ from localrank.experiments.repeated_runs import (
     slopes,
     with_all,
 )
-from localrank.experiments.reproduction import Reproduction
+from localrank.experiments.reproduction import Reproduction, difference
 from localrank.experiments.setting import Setting
-from localrank.rankers import BestFeature
+from localrank.experiments.wins import sources_of
+from localrank.rankers import BestFeature, Distilled, Ranker
+from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
+from localrank.recipes import best, one
 
-# Random samples of documents or queries, and the column for the slope of a gain.
-N_SAMPLES, DOUBLING = 3, "per doubling"
+EXPERIMENT = "where-coordinates-pay"
+SEEDS = recipe_members.SEEDS
+# The column for the slope of a gain.
+DOUBLING = "per doubling"
 # The measure of the figures.
 SHOWN = str(MEASURES[0])
-FILLED = "with 95 % intervals; filled marks are p < 0.05 before correction."
+FILLED = "with 95 % intervals; filled marks are p < 0.05 after correction."
 
-LENGTH_COLLECTIONS = ("OHSUMED", "ClueWeb09", "MSLR-sample")
-LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (10, 20)
+LENGTH_COLLECTIONS = ("OHSUMED", "ClueWeb09")
+LENGTHS, FEW_LENGTHS = (10, 40, 160), (10, 20)
 RANDOM, TOP = "at random", "to the top of one feature"
-# Each kind in coordinates against itself on the features, and recipes against equal cost.
-LENGTH_PAIRS = [
-    *((local(kind), kind) for kind in (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM, NET)),
-    ("fast", "2 mixed"),
-    ("best", "6 mixed"),
-    (WITHOUT_NETS, "6 mixed"),
-]
-# Nets compute the coordinates from the list that they get.
-WHOLE_PAIRS = [pair for pair in LENGTH_PAIRS if pair[0] not in (local(NET), "best")]
+# A model in coordinates against itself on the features, and a recipe against equal cost. Nets
+# compute the coordinates from the list that they get, so the recipe has none.
+LENGTH_PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), (WITHOUT_NETS, "6 mixed")]
 # Ending of the names of methods with coordinates of the whole list.
 WHOLE = ", whole list"
+
+
+def reproduce(setting: Setting) -> Reproduction:
+    """Ask where coordinates gain, and why, on all collections of a folder."""
+    sources = sources_of(setting)
+    reproduction = Reproduction(
+        EXPERIMENT, ", ".join(sources), claimant="localrank", quick=setting.quick
+    )
+    for section in QUICK_SECTIONS if setting.quick else SECTIONS:
+        section(reproduction, setting, sources)
+    return reproduction
 
 
 def list_lengths(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
@@ -89,35 +107,42 @@ def list_lengths(reproduction: Reproduction, setting: Setting, sources: Sources)
         (name, way, length): _cut_lists(setting, sources, name, way, length)
         for name, way, length in product(names, (RANDOM, TOP), lengths)
     }
-    pairs = [*LENGTH_PAIRS, *((f"{ours}{WHOLE}", other) for ours, other in WHOLE_PAIRS)]
-    pairs += [(f"{ours}{WHOLE}", ours) for ours, _ in WHOLE_PAIRS]
-    places = with_all(names)
+    pairs = [*LENGTH_PAIRS, *((f"{ours}{WHOLE}", other) for ours, other in LENGTH_PAIRS)]
+    pairs += [(f"{ours}{WHOLE}", ours) for ours, _ in LENGTH_PAIRS]
+    place = with_all(names)[-1]
     gains: dict[tuple[str, ...], Floats] = {}
-    for way, place, pair, measure in product((RANDOM, TOP), places, pairs, MEASURES):
-        those = names if place == ALL else [place]
+    for way, pair, measure in product((RANDOM, TOP), pairs, MEASURES):
         by_length = {
-            n: np.concatenate([repeats[name, way, n].gains(*pair, measure) for name in those])
+            n: np.hstack([repeats[name, way, n].gains(*pair, measure) for name in names])
             for n in lengths
         }
-        gains |= _with_slope((way, place, less(pair), str(measure)), by_length)
+        gains |= _with_slope((way, less(pair), str(measure)), by_length)
     tests = gain_tests(gains)
     columns = [*map(str, lengths), DOUBLING]
-    for way, place, by in product((RANDOM, TOP), places, map(str, MEASURES)):
-        counted = (tests[way, place, less(pairs[0]), by, c].n_queries for c in columns)
+    for way in (RANDOM, TOP):
+        counted = (tests[way, less(pairs[0]), SHOWN, c].n_queries for c in columns)
         reproduction.table(
-            f"Gain of coordinates by {by} on lists cut {way}: {place}",
-            ["", *columns],
+            f"Gain of coordinates on lists cut {way}: {place}",
+            ["", "measure", *columns],
             [
-                [less(pair), *(cell(tests[way, place, less(pair), by, c]) for c in columns)]
-                for pair in pairs
+                [less(pair), m, *(cell(tests[way, less(pair), m, c]) for c in columns)]
+                for pair, m in product(pairs, map(str, MEASURES))
             ],
             f"{note_of(tests)} Columns are documents per list; shorter lists stay whole. "
-            f"'Whole list' means coordinates computed before cutting. Queries whose documents have "
-            f"one label in every draw do not count; queries counted: {', '.join(map(str, counted))}"
-            f". The last column is the slope of each query's gain for twice as many documents.",
+            f"'Whole list' means coordinates computed before cutting. A query counts if its "
+            f"documents have two labels with every seed; queries counted: "
+            f"{', '.join(map(str, counted))}. The last column is the slope of each query's gain "
+            f"for twice as many documents.",
         )
+    slope = tests[RANDOM, less(LENGTH_PAIRS[-1]), SHOWN, DOUBLING]
+    ours, other = LENGTH_PAIRS[-1]
+    reproduction.claim(
+        f"{ours} gains more over {other} on longer lists, cut at random, by {SHOWN}",
+        f"{difference(slope)} for twice as many documents, on {place}",
+        slope,
+    )
     for way, file in ((RANDOM, "lengths-random"), (TOP, "lengths-top")):
-        _length_figures(reproduction, tests, way, file, places, lengths)
+        _length_figures(reproduction, tests, way, file, lengths)
 
 
 def cut_rows(dataset: RankingDataset, priorities: Floats, length: int) -> Integers:
@@ -156,7 +181,7 @@ def _cut_lists(setting: Setting, sources: Sources, name: str, way: str, length: 
     """All methods on cut lists, with both kinds of coordinates."""
     methods = [method for pair in LENGTH_PAIRS for method in pair]
     results = []
-    for seed in sample_seeds(setting, N_SAMPLES) if way == RANDOM else setting.seeds:
+    for seed in setting.seeds:
         cut_parts, whole_parts = zip(
             *(cut_folds(fold, way, length, seed) for fold in sources[name](seed)), strict=True
         )
@@ -166,7 +191,7 @@ def _cut_lists(setting: Setting, sources: Sources, name: str, way: str, length: 
         rankers = {
             local(kind): ranker
             for kind, ranker in for_coordinates(seed, n_trees_of(setting)).items()
-            if local(kind) in plain and kind != NET
+            if local(kind) in plain
         }
         whole = train(setting, rankers, whole_parts, f"{kind}{WHOLE}")
         results.append(with_recipes(plain) | _of_whole(plain, whole))
@@ -182,49 +207,27 @@ def _of_whole(
         f"{method}{WHOLE}": composed(both, method, COMPOSED[method])
         if method in COMPOSED
         else whole[method]
-        for method, _ in WHOLE_PAIRS
+        for method, _ in LENGTH_PAIRS
     }
 
 
 def _length_figures(
-    reproduction: Reproduction,
-    tests: Tests,
-    way: str,
-    file: str,
-    places: Sequence[str],
-    lengths: Sequence[int],
+    reproduction: Reproduction, tests: Tests, way: str, file: str, lengths: Sequence[int]
 ) -> None:
-    def at_lengths(place: str, pair: tuple[str, str]) -> list[PairedTest]:
-        return [tests[way, place, less(pair), SHOWN, f"{n}"] for n in lengths]
-
-    reproduction.figure(
-        f"{file}-kinds",
-        f"Gain of coordinates by {SHOWN} against the length of lists cut {way}, for each kind of "
-        f"model.",
-        "curves",
-        panels={
-            place: {
-                less(pair): (lengths, [t.mean_difference for t in at_lengths(place, pair)])
-                for pair in LENGTH_PAIRS
-            }
-            for place in places
-        },
-        x_label="documents per list",
-        y_label=f"gain in {SHOWN}",
-        log_x=True,
-    )
-    ours, other = LENGTH_PAIRS[-1]
     labels = {"coordinates of the cut list": "", "of the whole list": WHOLE}
     reproduction.figure(
-        f"{file}-best",
-        f"Gain of {ours} over {other} by {SHOWN} on lists cut {way}, {FILLED}",
+        file,
+        f"Gains by {SHOWN} on lists cut {way}, {FILLED}",
         "intervals",
         panels={
-            place: {
-                label: [interval(t) for t in at_lengths(place, (f"{ours}{whole}", other))]
+            less(pair): {
+                label: [
+                    interval(tests[way, less((f"{pair[0]}{whole}", pair[1])), SHOWN, f"{n}"])
+                    for n in lengths
+                ]
                 for label, whole in labels.items()
             }
-            for place in places
+            for pair in LENGTH_PAIRS
         },
         ticks=[f"{n} documents" for n in lengths],
     )
@@ -239,27 +242,9 @@ def _with_slope(
 
 
 CURVE_COLLECTIONS = ("MQ2007-85", "MQ2008")
-SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
-# Up to this many training queries are sampled several times.
-MAX_RESAMPLED = 120
-CURVE_PAIRS = [
-    (local(LAMBDA_MART), LAMBDA_MART),
-    ("fast", "2 mixed"),
-    ("best", "6 LambdaMARTs"),
-    ("best", "6 mixed"),
-    ("best", WITHOUT_NETS),
-]
-CURVE_METHODS = (
-    LAMBDA_MART,
-    local(LAMBDA_MART),
-    local(NET),
-    "6 LambdaMARTs",
-    "2 mixed",
-    "6 mixed",
-    "fast",
-    WITHOUT_NETS,
-    "best",
-)
+SIZES, FEW_SIZES = (15, 60, 250), (12,)
+CURVE_PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), ("best", "6 mixed"), ("best", WITHOUT_NETS)]
+CURVE_METHODS = (LAMBDA_MART, local(LAMBDA_MART), local(NET), "6 mixed", WITHOUT_NETS, "best")
 
 
 def learning_curves(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
@@ -274,8 +259,7 @@ def learning_curves(reproduction: Reproduction, setting: Setting, sources: Sourc
     tests = gain_tests(gains)
     for name, curve in curves.items():
         columns = [*map(str, curve), DOUBLING]
-        n_runs = ", ".join(str(len(runs.results)) for runs in curve.values())
-        note = f"Columns are numbers of training queries, the last all of a fold; draws: {n_runs}."
+        note = "Columns are numbers of training queries, the last all of a fold."
         reproduction.table(
             f"Gain against the number of training queries: {name}",
             ["", "measure", *columns],
@@ -292,6 +276,13 @@ def learning_curves(reproduction: Reproduction, setting: Setting, sources: Sourc
             CURVE_METHODS,
             {str(size): runs for size, runs in curve.items()},
             f". {note}",
+        )
+        ours, other = CURVE_PAIRS[1]
+        slope = tests[name, less((ours, other)), SHOWN, DOUBLING]
+        reproduction.claim(
+            f"{ours} gains less over {other} with more training queries of {name}, by {SHOWN}",
+            f"{difference(slope)} for twice as many queries",
+            Worse(slope),
         )
     _curve_figures(reproduction, tests, curves)
 
@@ -313,7 +304,7 @@ def _curve(setting: Setting, sources: Sources, name: str) -> dict[int, Repeats]:
     curve = {}
     for size in [*sizes, every]:
         results = []
-        for seed in sample_seeds(setting, N_SAMPLES if size <= MAX_RESAMPLED else 1):
+        for seed in setting.seeds:
             parts, kind = list(sources[name](seed)), f"{name}, {seed}"
             if size != every:
                 parts = [fewer_queries(fold, size, seed) for fold in parts]
@@ -342,18 +333,17 @@ def _curve_figures(
         y_label=SHOWN,
         log_x=True,
     )
-    # One row has no place for more pairs.
-    shown = {CURVE_PAIRS[0][0]: CURVE_PAIRS[0]} | {less(pair): pair for pair in CURVE_PAIRS[2:]}
     for name, curve in curves.items():
         reproduction.figure(
             f"learning-gains-{name}",
-            f"Gains by {SHOWN} on {name} against the number of training queries, of LambdaMART "
-            f"over itself on the features and of best over global models, {FILLED}",
+            f"Gains by {SHOWN} on {name} against the number of training queries, {FILLED}",
             "intervals",
             panels={
                 name: {
-                    label: [interval(tests[name, less(pair), SHOWN, f"{size}"]) for size in curve]
-                    for label, pair in shown.items()
+                    less(pair): [
+                        interval(tests[name, less(pair), SHOWN, f"{size}"]) for size in curve
+                    ]
+                    for pair in CURVE_PAIRS
                 }
             },
             ticks=[f"{size} queries" for size in curve],
@@ -361,12 +351,11 @@ def _curve_figures(
 
 
 AS_THEY_ARE, MULTIPLIED, NORMALISED = "as they are", "multiplied", "normalised"
-BOTH = "multiplied, then normalised"
-# The forms of each collection's features. The last form is normalised.
+# The forms of each collection's features: not normalised, and normalised. LETOR's are normalised.
 FORMS = {
     "MSLR-sample": (AS_THEY_ARE, NORMALISED),
-    "OHSUMED": (AS_THEY_ARE, MULTIPLIED, BOTH),
-    "MQ2008": (AS_THEY_ARE, MULTIPLIED, BOTH),
+    "OHSUMED": (MULTIPLIED, AS_THEY_ARE),
+    "MQ2008": (MULTIPLIED, AS_THEY_ARE),
 }
 # Factors lie between these powers of ten.
 LOWEST, HIGHEST = -1.0, 1.0
@@ -387,13 +376,12 @@ def unnormalised(reproduction: Reproduction, setting: Setting, sources: Sources)
     for measure, (name, form), pair in product(MEASURES, repeats, FORM_PAIRS):
         gains[name, less(pair), form, str(measure)] = repeats[name, form].gains(*pair, measure)
     for measure, name, (ours, other) in product(MEASURES, names, FORM_PAIRS):
-        first, *_, last = forms[name]
-        crude = MULTIPLIED if MULTIPLIED in forms[name] else first
-        before, normal = repeats[name, crude], repeats[name, last].values(other, measure)
+        crude, last = forms[name]
+        before, normal = repeats[name, crude], repeats[name, last].by_run(other, measure)
         part = f"{other}: normalised − {crude}"
-        gains[name, part, "", str(measure)] = normal - before.values(other, measure)
+        gains[name, part, "", str(measure)] = normal - before.by_run(other, measure)
         rest = f"{ours}, {crude} − {other}, normalised"
-        gains[name, rest, "", str(measure)] = before.values(ours, measure) - normal
+        gains[name, rest, "", str(measure)] = before.by_run(ours, measure) - normal
     tests = gain_tests(gains)
     reproduction.table(
         "Gain of coordinates and of normalisation within the query",
@@ -402,9 +390,13 @@ def unnormalised(reproduction: Reproduction, setting: Setting, sources: Sources)
             [*key, *(cell(tests[*key, str(measure)]) for measure in MEASURES)]
             for key in dict.fromkeys(key[:3] for key in sorted(tests, key=lambda key: key[:2]))
         ],
-        f"{note_of(tests)} Normalised features lie between 0 and 1 in each query. Multiplied ones "
-        f"have a factor between 0.1 and 10 for each query and feature.",
+        f"{note_of(tests)} Normalised features lie between 0 and 1 in each query, as LETOR's do as "
+        f"they are. Multiplied ones have a factor between 0.1 and 10 for each query and feature.",
     )
+    for name, pair in product(names, FORM_PAIRS):
+        test = tests[name, less(pair), forms[name][0], SHOWN]
+        says = f"{pair[0]} ranks better than {pair[1]} on {name}, {forms[name][0]}, by {SHOWN}"
+        reproduction.claim(says, difference(test), test)
     reproduction.table(
         "Means for each form of the features",
         ["", "features", *FORM_METHODS],
@@ -450,7 +442,6 @@ def with_form(fold: Fold, form: str, seed: int) -> Fold:
         AS_THEY_ARE: [],
         NORMALISED: [normalised],
         MULTIPLIED: [lambda part: multiplied(part, rng)],
-        BOTH: [lambda part: multiplied(part, rng), normalised],
     }
     parts = []
     for part in (fold.train, fold.test):
@@ -467,3 +458,74 @@ def _with_form(setting: Setting, sources: Sources, name: str, form: str) -> Repe
         kind = f"{name}, {seed}" + (f", {form}" if form != AS_THEY_ARE else "")
         results.append(with_recipes(train_members(setting, seed, FORM_METHODS, parts, kind)))
     return Repeats(results)
+
+
+TAUGHT_COLLECTIONS = ("MQ2008", "OHSUMED")
+# The share of the training queries whose labels are used: the rest are lists without labels.
+LABELLED = 1 / 3
+TEACHER, STUDENT, MORE = "best", "one", "one, lists without labels too"
+TAUGHT_PAIRS = [(STUDENT, TEACHER), (MORE, TEACHER), (MORE, STUDENT)]
+
+
+class TaughtByMore(Distilled):
+    """Learns the scores of all training lists. The teacher saw the labels of the first third."""
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        teacher: Ranker = clone(self.ranker)
+        teacher.fit_rows(dataset.taken(np.arange(n_labelled(dataset))))
+        self._teach(dataset.replaced(relevance=teacher.predict_rows(dataset)))
+
+
+def distillation(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
+    """Add what lists without labels teach one model when a third of the queries has labels."""
+    names = available(sources, TAUGHT_COLLECTIONS)
+    repeats = {name: _taught(setting, sources, name) for name in names}
+    gains: dict[tuple[str, ...], Floats] = {}
+    for pair, measure in product(TAUGHT_PAIRS, MEASURES):
+        by_name = {name: runs.gains(*pair, measure) for name, runs in repeats.items()}
+        by_name[ALL] = np.hstack(list(by_name.values()))
+        gains |= {(less(pair), str(measure), place): v for place, v in by_name.items()}
+    tests = gain_tests(gains)
+    reproduction.table(
+        "Lists without labels",
+        ["", "measure", *names, ALL],
+        [
+            [less(pair), m, *(cell(tests[less(pair), m, place]) for place in (*names, ALL))]
+            for pair, m in product(TAUGHT_PAIRS, map(str, MEASURES))
+        ],
+        f"{note_of(tests)} A third of each fold's training queries has labels; best is trained on "
+        f"them. One model learns its scores of these lists, or of all training lists.",
+    )
+    add_means(reproduction, "Lists without labels: means", (TEACHER, STUDENT, MORE), repeats)
+
+
+def n_labelled(dataset: RankingDataset) -> int:
+    """How many of the queries have labels."""
+    return max(round(LABELLED * dataset.n_queries), 1)
+
+
+def shuffled_queries(fold: Fold, seed: int) -> Fold:
+    """A fold whose training queries come in a random order: the first ones have labels."""
+    order = np.random.default_rng(seed).permutation(fold.train.n_queries)
+    return Fold(fold.name, fold.train.select(order), None, fold.test)
+
+
+def _taught(setting: Setting, sources: Sources, name: str) -> Repeats:
+    results = []
+    for seed in setting.seeds:
+        n_trees = n_trees_of(setting)
+        every = [shuffled_queries(fold, seed) for fold in sources[name](seed)]
+        few = [
+            Fold(fold.name, fold.train.select(range(n_labelled(fold.train))), None, fold.test)
+            for fold in every
+        ]
+        student = one(n_trees, random_state=seed)
+        rankers = {TEACHER: best(n_trees, random_state=seed), STUDENT: student}
+        more = {MORE: TaughtByMore(student.ranker, student.student)}
+        taught = train(setting, rankers, few, f"{name}, {seed}, a third")
+        results.append(taught | train(setting, more, every, f"{name}, {seed}, by more"))
+    return Repeats(results)
+
+
+SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)
+QUICK_SECTIONS = (learning_curves, query_descriptors, unnormalised)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from localrank.export.verification import verify as verify
     from localrank.export.vespa.application import Vespa as Vespa
     from localrank.export.writing import export as export
+    from localrank.export.writing import list_targets as list_targets
     from localrank.export.writing import targets as targets
     from localrank.export.xgboost_json import XGBoostJSON as XGBoostJSON
     from localrank.formulas.base import NotExportable as NotExportable

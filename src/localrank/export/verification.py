@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
 from localrank.export._routed_models import scores_of
-from localrank.export.writing import feature_names, read_files, target
+from localrank.export.writing import feature_names, list_targets, read_files, target
 from localrank.formulas import Routed
 from localrank.rankers._inputs import admitted_to
 
@@ -58,7 +57,7 @@ class Verification:
         Largest absolute score of the ranker, measured from the mean of its list, for comparison.
     n_equal_lists : int
         Number of lists in which all documents have the same place. Equal scores stay in input
-        order.
+        order, except with `free_ties`.
     first_move : Move or None
         The highest document of the first changed list that moves. None: no document moves.
 
@@ -79,7 +78,14 @@ class Verification:
     first_move: Move | None
 
     @classmethod
-    def of(cls, dataset: RankingDataset, scores: Floats, exported: Floats) -> Verification:
+    def of(
+        cls,
+        dataset: RankingDataset,
+        scores: Floats,
+        exported: Floats,
+        *,
+        free_ties: bool = False,
+    ) -> Verification:
         """Compare two scores of each row of a dataset.
 
         Parameters
@@ -89,6 +95,8 @@ class Verification:
             Scores by the ranker.
         exported : ndarray of shape (n_documents,)
             Scores by the exported model.
+        free_ties : bool, default=False
+            Documents to which the ranker gives equal scores may come in any order.
         """
         if not np.isfinite(exported).all():
             row = int(np.argmin(np.isfinite(exported)))
@@ -98,7 +106,8 @@ class Verification:
                 f"{exported[row]}.{_reason(dataset, row)}"
             )
         centred, other = (_centred(values, dataset) for values in (scores, exported))
-        places, others = (_places(values, dataset) for values in (scores, exported))
+        by = [scores, exported] if free_ties else [scores]
+        places, others = _places(dataset, *by), _places(dataset, exported)
         moved = places != others
         changed = np.logical_or.reduceat(moved, dataset.offsets[:-1])
         return cls(
@@ -150,7 +159,7 @@ def verify(
     folder : path
         Folder into which `export` wrote the files.
     dataset : RankingDataset
-        Lists to rank. Labels are not needed.
+        Lists to rank. Labels are not needed. For a target that fuses lists: `lists_dataset`.
 
     Examples
     --------
@@ -167,12 +176,17 @@ def verify(
     """
     dataset = admitted_to(ranker, dataset, None)
     scores = dataset.in_query_order(ranker.predict(dataset))
+    files = read_files(folder)
+    if to in (fusing := list_targets()):
+        exported = fusing[to]().scores(files, dataset)
+        # The last document of a list and one that the list lacks may be tied, at 0.
+        return Verification.of(dataset, scores, exported, free_ties=True)
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
     named = dataset.replaced(feature_names=feature_names(ranker))
     # A score that is not a number is reported with its document, below.
     with np.errstate(over="ignore", invalid="ignore"):
-        exported = scores_of(target(to), read_files(folder), named, router)
+        exported = scores_of(target(to), files, named, router)
     return Verification.of(dataset, scores, exported)
 
 
@@ -200,11 +214,11 @@ def _centred(scores: Floats, dataset: RankingDataset) -> Floats:
     return centred
 
 
-def _places(scores: Floats, dataset: RankingDataset) -> Integers:
-    """The place of each row in its list, from 1."""
-    order = argsort_descending(np.ascontiguousarray(scores, np.float64), dataset.offsets)
-    places = np.empty(len(scores), np.int64)
-    places[order] = np.arange(len(scores)) - dataset.offsets[dataset.query_index] + 1
+def _places(dataset: RankingDataset, *scores: Floats) -> Integers:
+    """The place of each row in its list, from 1: by the first scores, ties by the next."""
+    order = np.lexsort((*(-values for values in reversed(scores)), dataset.query_index))
+    places = np.empty(dataset.n_documents, np.int64)
+    places[order] = np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index] + 1
     return places
 
 

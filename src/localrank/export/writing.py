@@ -17,6 +17,7 @@ from localrank.rankers._categories import takes_codes
 from localrank.registry import declared
 
 if TYPE_CHECKING:
+    from localrank.export.lists import ListTarget
     from localrank.rankers import Ranker
 
 # A name for a model that every engine takes.
@@ -36,11 +37,26 @@ def targets() -> dict[str, type[Target]]:
     return declared(export)
 
 
+def list_targets() -> dict[str, type[ListTarget]]:
+    """The export targets that fuse lists inside an engine, by name.
+
+    They take a fusion of lists, such as `ReciprocalRankFusion`, and no other model.
+
+    Examples
+    --------
+    >>> "elasticsearch-retriever" in list_targets()
+    True
+    """
+    from localrank.export import lists
+
+    return declared(lists)
+
+
 def target(name: str) -> Target:
-    """The target with this name."""
+    """The target of formulas with this name."""
     known = targets()
     if name not in known:
-        raise unknown("There is no export target", name, known)
+        raise unknown("There is no export target", name, [*known, *list_targets()])
     return known[name]()
 
 
@@ -54,20 +70,27 @@ def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
     name : str, default="localrank"
         Name of the model in the engine: at most 64 letters, digits and underscores, a letter first.
     """
+    _check_name(name)
+    formula = simplified(ranker.formula())
+    codes = getattr(ranker, "categories_", None) if takes_codes(ranker) else None
+    return ExportedModel(name, formula, feature_names(ranker), _facts(ranker), codes or {})
+
+
+def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ValueError(
             f"The name of an exported model must be at most 64 letters, digits and underscores, "
             f"with a letter first. Got {name!r} instead."
         )
-    formula = simplified(ranker.formula())
-    facts: dict[str, Any] = {
+
+
+def _facts(ranker: Ranker) -> dict[str, Any]:
+    return {
         "localrank": localrank.__version__,
         "ranker": type(ranker).__name__,
         "n_models": ranker.n_models_,
         "training_data": ranker.training_data_,
     }
-    codes = getattr(ranker, "categories_", None) if takes_codes(ranker) else None
-    return ExportedModel(name, formula, feature_names(ranker), facts, codes or {})
 
 
 def feature_names(ranker: Ranker) -> tuple[str, ...]:
@@ -83,7 +106,12 @@ def feature_names(ranker: Ranker) -> tuple[str, ...]:
 
 
 def export(
-    ranker: Ranker, to: str, folder: str | PathLike[str], *, name: str = "localrank"
+    ranker: Ranker,
+    to: str,
+    folder: str | PathLike[str],
+    *,
+    name: str = "localrank",
+    window: int | None = None,
 ) -> list[Path]:
     """Write a fitted ranker as files for an engine.
 
@@ -92,12 +120,15 @@ def export(
     ranker : Ranker
         A fitted ranker.
     to : str
-        Name of the target, one of `targets()`, such as "solr".
+        Name of the target, one of `targets()`, such as "solr", or of `list_targets()`.
     folder : path
         Folder for the files. It is created if it does not exist. It may hold an earlier export of
         the same files, and nothing else.
     name : str, default="localrank"
         Name of the model in the engine.
+    window : int or None, default=None
+        For a target that fuses lists: the engine fuses so many documents of each list, the first
+        ones. None: 100.
 
     Returns
     -------
@@ -120,7 +151,7 @@ def export(
     ...     [path.name for path in export(ranker, "lightgbm", folder)]
     ['README.md', 'localrank.txt']
     """
-    files = files_of(target(to), exported_model(ranker, name))
+    files = _files(ranker, to, name, window)
     place = Path(folder)
     _check_place(place, files)
     paths = []
@@ -131,6 +162,22 @@ def export(
             file.write(content if isinstance(content, bytes) else content.encode())
         paths.append(path)
     return paths
+
+
+def _files(ranker: Ranker, to: str, name: str, window: int | None) -> dict[str, str | bytes]:
+    from localrank.export.lists.base import WINDOW, ListFusion
+
+    known = list_targets()
+    if to in known:
+        _check_name(name)
+        size = WINDOW if window is None else window
+        return known[to]().files(ListFusion.of(ranker, name, size, _facts(ranker)))
+    if window is not None:
+        raise ValueError(
+            f"The 'window' argument is for targets that fuse lists: {', '.join(known)}. "
+            f"Leave it out for {to}."
+        )
+    return files_of(target(to), exported_model(ranker, name))
 
 
 def _check_place(place: Path, files: Files) -> None:

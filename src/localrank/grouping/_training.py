@@ -15,7 +15,7 @@ from localrank._base.parallel import one_thread
 from localrank.data import RankingDataset
 from localrank.data._content_order import query_order
 from localrank.data.sampling import sampled_queries
-from localrank.grouping.base import Grouping, Groups, group_queries
+from localrank.grouping.base import Grouping, Groups, Reordered, group_queries
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers import Ranker
 from localrank.rankers._joint import JointRanker
@@ -81,7 +81,7 @@ class TrainingQueries:
     ) -> Groups:
         """Groups by descriptions alone, without duplicates, each with something to learn."""
         order = self.content_order
-        ordered = descriptions[order]
+        ordered = Reordered(descriptions, order)
         groups = group_queries(grouping, representation, ordered).distinct()
         groups = merge_small(groups, self.teaches[order], self.min_queries, representation, ordered)
         return groups.renumbered(order)
@@ -171,7 +171,7 @@ def merge_small(
     teaches: Flags,
     min_queries: int,
     representation: Representation,
-    descriptions: Array,
+    descriptions: Array | Reordered,
 ) -> Groups:
     """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
 
@@ -198,7 +198,7 @@ def merge_small(
         small = int(np.argmin(counts))
         if counts[small] >= min_queries:
             break
-        apart = _mean_distances(representation, descriptions[members[small]], descriptions)
+        apart = _mean_distances(representation, members[small], descriptions)
         means = np.array([apart[queries].mean() for queries in members])
         means[small] = np.inf
         nearest = int(np.argmin(means))
@@ -210,7 +210,9 @@ def merge_small(
     return Groups.from_lists(members, home, n_merged)
 
 
-def _mean_distances(representation: Representation, group: Array, descriptions: Array) -> Floats:
+def _mean_distances(
+    representation: Representation, group: Integers, descriptions: Array | Reordered
+) -> Floats:
     """The mean distance of each description from those of a group, computed in blocks.
 
     A large group is represented by evenly spaced queries.
@@ -218,7 +220,8 @@ def _mean_distances(representation: Representation, group: Array, descriptions: 
     if len(group) > _MAX_COMPARED:
         group = group[np.linspace(0, len(group) - 1, _MAX_COMPARED).astype(np.int64)]
     n_rows = max(_BLOCK_BYTES // (8 * len(descriptions)), 1)
-    total = np.zeros(len(descriptions))
+    total, all_descriptions = np.zeros(len(descriptions)), np.asarray(descriptions)
     for begin in range(0, len(group), n_rows):
-        total += representation.distances(group[begin : begin + n_rows], descriptions).sum(axis=0)
+        some = descriptions[group[begin : begin + n_rows]]
+        total += representation.distances(some, all_descriptions).sum(axis=0)
     return total / len(group)

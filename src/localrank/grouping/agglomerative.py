@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from localrank._base.arrays import Array, Integers
+from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.memory import check_memory
 from localrank._base.rules import Rules, one_of, optional, refuse, whole
 from localrank.data._offsets import offsets_of
-from localrank.grouping.base import Grouping, Groups, drawn_positions, too_many_groups
+from localrank.grouping.base import (
+    Grouping,
+    Groups,
+    Reordered,
+    drawn_positions,
+    too_many_groups,
+)
 from localrank.registry import declare
 from localrank.representations.base import Representation
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
-# The distances of this many queries take 160 GB, and some minutes.
+# Descriptions that are compared at a time.
+_COPIED = 512
+# The distances of this many queries take 80 GB, and some minutes.
 _MAX_CLUSTERED = 100_000
 
 
@@ -58,6 +66,8 @@ class Agglomerative(Grouping):
     array([0, 0, 1, 1, 1])
     """
 
+    _copies_few: ClassVar[bool] = True
+
     _parameters: ClassVar[Rules] = {
         "n_clusters": whole(1),
         "linkage": one_of("complete", "ward", "average", "single"),
@@ -77,7 +87,7 @@ class Agglomerative(Grouping):
         self.max_queries = max_queries
         self.random_state = random_state
 
-    def _group(self, representation: Representation, descriptions: Array) -> Groups:
+    def _group(self, representation: Representation, descriptions: Array | Reordered) -> Groups:
         n = len(descriptions)
         if self.n_clusters > n:
             raise too_many_groups(self, "n_clusters", n)
@@ -86,22 +96,26 @@ class Agglomerative(Grouping):
         if self.max_queries < self.n_clusters:
             refuse(self, "max_queries", f"None or at least n_clusters ({self.n_clusters})")
         sample = drawn_positions(n, self.max_queries, self.random_state)
-        known = descriptions[sample]
+        if not isinstance(descriptions, Reordered):
+            descriptions = Reordered(descriptions, np.arange(n))
+        known = descriptions.chosen(sample)
         clusters = self._clusters(representation, known)
         if self.linkage == "complete":
             labels = _nearest_on_average(representation, descriptions, known, clusters)
         else:
-            labels = clusters[representation.nearest(descriptions, known)]
+            rows: Any = descriptions
+            labels = clusters[representation.nearest(rows, np.asarray(known))]
         labels[sample] = clusters
         return Groups.from_labels(labels)
 
-    def _clusters(self, representation: Representation, descriptions: Array) -> Integers:
+    def _clusters(
+        self, representation: Representation, descriptions: Array | Reordered
+    ) -> Integers:
         """The cluster of each query, by the distances of all pairs."""
         # Imported here: loading a model does not need it.
         from scipy.cluster.hierarchy import linkage
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
-        from scipy.spatial.distance import squareform
 
         n = len(descriptions)
         if n == 1:
@@ -113,13 +127,11 @@ class Agglomerative(Grouping):
                 f"to cluster a sample of them, or take k-means."
             )
         check_memory(
-            16 * n**2,
+            8 * n**2,
             f"Agglomerative on {n:,} queries",
             "It holds the distances of all pairs: set a smaller 'max_queries', or take k-means.",
         )
-        distances = representation.distances(descriptions, descriptions)
-        # The diagonal is not checked: a query without all components lies apart from itself.
-        steps = linkage(squareform(distances, checks=False), self.linkage)
+        steps = linkage(_pair_distances(representation, descriptions), self.linkage)
         # Each step joins two groups into one, numbered n, n + 1, ... The last steps are left out.
         joined = steps[: n - self.n_clusters, :2].astype(np.int64)
         into = np.repeat(np.arange(n, n + len(joined)), 2)
@@ -129,18 +141,47 @@ class Agglomerative(Grouping):
         return clusters
 
 
+def _pair_distances(representation: Representation, descriptions: Array | Reordered) -> Floats:
+    """The distances of each query to all after it, as scipy's `linkage` takes them.
+
+    The distance of a query to itself is left out: it need not be 0.
+    """
+    n = len(descriptions)
+    pairs = np.empty(n * (n - 1) // 2)
+    end = 0
+    for row in range(0, n, _COPIED):
+        some = descriptions[row : row + _COPIED]
+        distances = np.hstack(
+            [representation.distances(some, some)]
+            + [
+                representation.distances(some, descriptions[column : column + _COPIED])
+                for column in range(row + _COPIED, n, _COPIED)
+            ]
+        )
+        later = distances[np.arange(distances.shape[1]) > np.arange(len(distances))[:, None]]
+        begin, end = end, end + len(later)
+        pairs[begin:end] = later
+    return pairs
+
+
 def _nearest_on_average(
-    representation: Representation, descriptions: Array, known: Array, clusters: Integers
+    representation: Representation, descriptions: Reordered, known: Reordered, clusters: Integers
 ) -> Integers:
     """For each query, the cluster whose known queries have the smallest mean distance from it."""
     order = np.argsort(clusters, kind="stable")
     sizes = np.bincount(clusters)
-    offsets, known = offsets_of(sizes), known[order]
+    offsets, known = offsets_of(sizes), known.chosen(order)
     labels = np.empty(len(descriptions), np.int64)
     n_rows = max(_BLOCK // len(known), 1)
     for row in range(0, len(descriptions), n_rows):
         block = slice(row, row + n_rows)
-        distances = representation.distances(descriptions[block], known)
+        some = descriptions[block]
+        distances = np.hstack(
+            [
+                representation.distances(some, known[column : column + _COPIED])
+                for column in range(0, len(known), _COPIED)
+            ]
+        )
         means = np.add.reduceat(distances, offsets[:-1], axis=1) / sizes
         labels[block] = np.argmin(means, axis=1)
     return labels

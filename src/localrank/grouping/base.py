@@ -121,13 +121,46 @@ class Groups:
         return Groups.from_lists(lists, kept[self.home], self.n_merged)
 
 
+@dataclass(frozen=True, eq=False)
+class Reordered:
+    """Rows of an array in another order. A row is copied when it is asked for.
+
+    Examples
+    --------
+    >>> rows = Reordered(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0]))
+    >>> len(rows), rows[:1], np.asarray(rows)
+    (2, array([[3.]]), array([[3.],
+           [1.]]))
+    """
+
+    array: Array
+    order: Integers
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, rows: slice | Integers) -> Array:
+        return self.array[self.order[rows]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self[:], dtype)
+
+    def chosen(self, rows: Integers) -> Reordered:
+        """Some of the rows."""
+        return Reordered(self.array, self.order[rows])
+
+
 class Grouping(Estimator):
     """Puts training queries into groups; scikit-learn's clusterers work as well."""
 
-    def group(self, representation: Representation, descriptions: Array) -> Groups:
+    # Whether `_group` takes `Reordered` descriptions, of which it copies a few at a time.
+    _copies_few: ClassVar[bool] = False
+
+    def group(self, representation: Representation, descriptions: Array | Reordered) -> Groups:
         """Groups of the queries with these descriptions."""
         check_parameters(self)
-        return self._group(representation, descriptions)
+        rows: Any = descriptions if self._copies_few else np.asarray(descriptions)
+        return self._group(representation, rows)
 
     @abstractmethod
     def _group(self, representation: Representation, descriptions: Array) -> Groups:
@@ -149,7 +182,9 @@ a_grouping = Rule(
 )
 
 
-def group_queries(grouping: Any, representation: Representation, descriptions: Array) -> Groups:
+def group_queries(
+    grouping: Any, representation: Representation, descriptions: Array | Reordered
+) -> Groups:
     """Group queries by a `Grouping`, or by a clusterer of scikit-learn.
 
     A clusterer with `metric="precomputed"` gets the representation's distances. Any other
@@ -167,6 +202,7 @@ def group_queries(grouping: Any, representation: Representation, descriptions: A
     """
     if isinstance(grouping, Grouping):
         return grouping.group(representation, descriptions)
+    descriptions = np.asarray(descriptions)
     if not hasattr(grouping, "fit_predict"):
         raise ValueError(
             f"A grouping must be one of localrank.grouping or a clusterer of scikit-learn. "

@@ -2,18 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
+from localrank._base.arrays import Array
+from localrank._base.rules import Rules, flag, optional, whole
 from localrank.grouping.agglomerative import Agglomerative
+from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.registry import declare
+from localrank.representations.base import Representation
 
-# Imported in the functions: loading a model does not need it.
-if TYPE_CHECKING:
-    from sklearn.cluster import BisectingKMeans, KMeans
+
+class KMeansGroups(Grouping):
+    """The clusters of scikit-learn's `KMeans` or `BisectingKMeans`.
+
+    A model that holds these settings, and not a clusterer, is loaded without scikit-learn.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of groups.
+    bisecting : bool, default=False
+        True: split one cluster in two at a time. False: form all at once.
+    n_init : int, default=10
+        Number of runs, of which the best counts.
+    random_state : int or None, default=0
+        Seed of the runs.
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "n_clusters": whole(1),
+        "bisecting": flag,
+        "n_init": whole(1),
+        "random_state": optional(whole(0)),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        bisecting: bool = False,
+        n_init: int = 10,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.bisecting = bisecting
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def _group(self, representation: Representation, descriptions: Array) -> Groups:
+        from sklearn.cluster import BisectingKMeans, KMeans
+
+        clusterer = (BisectingKMeans if self.bisecting else KMeans)(
+            self.n_clusters, n_init=self.n_init, random_state=self.random_state
+        )
+        return group_queries(clusterer, representation, descriptions)
 
 
 @declare("kmeans", "clusters of points around their means", sample={"n_clusters": 3})
-def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
+def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeansGroups:
     """K-means, the best of ten runs.
 
     Parameters
@@ -26,11 +72,9 @@ def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
     Examples
     --------
     >>> kmeans(3)
-    KMeans(n_clusters=3, n_init=10, random_state=0)
+    KMeansGroups(n_clusters=3)
     """
-    from sklearn.cluster import KMeans
-
-    return KMeans(n_clusters, n_init=10, random_state=random_state)
+    return KMeansGroups(n_clusters, random_state=random_state)
 
 
 @declare(
@@ -38,7 +82,7 @@ def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
     "clusters of points, split in two until there are enough",
     sample={"n_clusters": 3},
 )
-def bisecting_kmeans(n_clusters: int = 4, *, random_state: int | None = 0) -> BisectingKMeans:
+def bisecting_kmeans(n_clusters: int = 4, *, random_state: int | None = 0) -> KMeansGroups:
     """Bisecting k-means: splits one cluster in two at a time, each split the best of ten runs.
 
     Parameters
@@ -51,11 +95,9 @@ def bisecting_kmeans(n_clusters: int = 4, *, random_state: int | None = 0) -> Bi
     Examples
     --------
     >>> bisecting_kmeans(3)
-    BisectingKMeans(n_clusters=3, n_init=10, random_state=0)
+    KMeansGroups(bisecting=True, n_clusters=3)
     """
-    from sklearn.cluster import BisectingKMeans
-
-    return BisectingKMeans(n_clusters, n_init=10, random_state=random_state)
+    return KMeansGroups(n_clusters, bisecting=True, random_state=random_state)
 
 
 @declare("ward", "groups joined so that the sum of squares grows least", sample={"n_clusters": 3})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +23,19 @@ TIE_RULES = {
 }
 
 
+# The rules that leave tied documents exchangeable.
+_UNORDERED = ("averaged", "threshold")
+
+
 class RankedLists(NamedTuple):
-    """The labels of each query in the order of the scores, as kernels take them.
+    """The labels of each query in the order of the scores, as kernels take them. Read-only.
 
     Attributes
     ----------
     labels : ndarray of shape (n_documents,)
         By query, then from the top of its list. Negative labels are 0.
+    judged : ndarray of bool of shape (n_documents,)
+        Whether somebody judged the document at a position: its label is not negative.
     tied : ndarray of bool of shape (n_documents,)
         Whether a position and the one above it are exchangeable. All False under a tie rule
         that puts tied documents into an order.
@@ -40,6 +47,7 @@ class RankedLists(NamedTuple):
     """
 
     labels: Floats
+    judged: Flags
     tied: Flags
     ends: Integers
     offsets: Integers
@@ -65,24 +73,82 @@ def checked_scores(dataset: RankingDataset, scores: ArrayLike) -> Floats:
     return dataset.in_query_order(values)
 
 
+class _Ranking(NamedTuple):
+    """Ranked lists, by tie rule, of a dataset and the scores that it had."""
+
+    dataset: ReferenceType[RankingDataset]
+    scores: Floats
+    lists: dict[str, RankedLists]
+
+
+# Sorting takes most of the time of a measure, and measures are often asked for one after the other:
+# the last ranking is kept, with a copy of its scores, unless it is large.
+_MAX_KEPT = 2**18
+_last: _Ranking | None = None
+
+
 def rank(dataset: RankingDataset, scores: Floats, ties: str) -> RankedLists:
     """Rank checked scores, given in the order of the rows, by a rule of `TIE_RULES`."""
-    if ties == "document_id":
-        if dataset.document_ids is None:
-            raise ValueError("Ties by document id need a dataset with document_ids.")
-        scores = _as_float32(scores)
+    global _last
+    last = _last
+    if last is None or last.dataset() is not dataset or not np.array_equal(last.scores, scores):
+        if dataset.n_documents > _MAX_KEPT:
+            return _rank(dataset, scores, ties)
+        last = _last = _Ranking(ref(dataset), scores.copy(), {})
+    if ties not in last.lists:
+        last.lists[ties] = _rank(dataset, scores, ties)
+    return last.lists[ties]
+
+
+def _rank(dataset: RankingDataset, scores: Floats, ties: str) -> RankedLists:
+    scores = _compared(dataset, scores, ties)
     offsets = read_only(dataset.offsets, np.int64)
-    labels, ideal = dataset.labels, dataset.ideal_labels
-    if ideal[offsets[1:] - 1].min() < 0:
-        labels, ideal = np.maximum(labels, 0.0), np.maximum(ideal, 0.0)
-    labels = read_only(labels, np.float64)
+    labels, ideal = read_only(dataset.labels, np.float64), dataset.ideal_labels
     longest = int(dataset.query_sizes.max())
     ranked, tied, ends = _arrange(read_only(scores, np.float64), labels, offsets, longest)
-    if ties not in ("averaged", "threshold") and tied.any():
+    if ties not in _UNORDERED and tied.any():
         order = argsort_descending(scores, offsets)
         _order_ties(order, tied, _precedence(dataset, ties))
         ranked, tied = labels[order], np.zeros_like(tied)
-    return RankedLists(ranked, tied, ends, offsets, read_only(ideal, np.float64))
+    if ideal[offsets[1:] - 1].min() < 0:
+        judged = ranked >= 0
+        ranked, ideal = np.maximum(ranked, 0.0), np.maximum(ideal, 0.0)
+    else:
+        judged = np.ones(len(ranked), np.bool_)
+    return RankedLists(
+        read_only(ranked, np.float64),
+        read_only(judged, np.bool_),
+        read_only(tied, np.bool_),
+        read_only(ends, np.int64),
+        offsets,
+        read_only(ideal, np.float64),
+    )
+
+
+def ranked_rows(dataset: RankingDataset, scores: Floats, ties: str) -> tuple[Integers, Flags]:
+    """The rows of each query by descending score, and whether each is tied with the one above.
+
+    For measures that need to know which document is at a position, not only its label.
+    """
+    scores = _compared(dataset, scores, ties)
+    order = argsort_descending(scores, dataset.offsets)
+    ranked = scores[order]
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] = ranked[1:] == ranked[:-1]
+    tied[dataset.offsets[:-1]] = False
+    if ties not in _UNORDERED and tied.any():
+        _order_ties(order, tied, _precedence(dataset, ties))
+        tied = np.zeros_like(tied)
+    return order, tied
+
+
+def _compared(dataset: RankingDataset, scores: Floats, ties: str) -> Floats:
+    """The scores as a tie rule compares them."""
+    if ties != "document_id":
+        return scores
+    if dataset.document_ids is None:
+        raise ValueError("Ties by document id need a dataset with document_ids.")
+    return _as_float32(scores)
 
 
 @kernel
@@ -130,11 +196,16 @@ def _precedence(dataset: RankingDataset, ties: str) -> Array:
     if ties == "pessimistic":
         return dataset.labels
     if ties == "document_id":
-        names = np.asarray(dataset.document_ids)
-        names = names if names.dtype.kind in "UT" else names.astype(str)
-        _, number = np.unique(names, return_inverse=True)
-        return -number
+        return document_precedence(dataset)
     return np.arange(dataset.n_documents) if dataset.input_order is None else dataset.input_order
+
+
+def document_precedence(dataset: RankingDataset) -> Integers:
+    """A number for each row, lower for larger document ids, as texts."""
+    names = np.asarray(dataset.document_ids)
+    names = names if names.dtype.kind in "UT" else names.astype(str)
+    numbers: Integers = np.unique(names, return_inverse=True)[1]
+    return -numbers
 
 
 def _order_ties(order: Integers, tied: Flags, precedence: Array) -> None:

@@ -11,11 +11,11 @@ from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, one_of, refuse
 from localrank._kernels.compilation import kernel
 from localrank.measures._ties import TIE_RULES, RankedLists, tie_end
-from localrank.measures.base import RelevanceMeasure
+from localrank.measures.base import ABOVE_HALF, CutMeasure, RelevanceMeasure
 
 
 @dataclass(frozen=True, repr=False)
-class AveragePrecision(RelevanceMeasure):
+class AveragePrecision(CutMeasure, RelevanceMeasure):
     """Mean precision at the ranks of the relevant documents; its mean over queries is MAP.
 
     Parameters
@@ -58,6 +58,11 @@ class AveragePrecision(RelevanceMeasure):
         "lightgbm": {"denominator": "reachable", "empty": 1.0, "ties": "input"},
         "xgboost": {"denominator": "reachable", "empty": 1.0, "ties": "input"},
         "sklearn": {"ties": "threshold"},
+        "catboost": {
+            "denominator": "reachable",
+            "relevance_level": ABOVE_HALF,
+            "ties": "pessimistic",
+        },
     }
     # RankLib ignores its cutoff, scikit-learn has none.
     uncut = ("ranklib", "sklearn")
@@ -98,7 +103,7 @@ class AveragePrecision(RelevanceMeasure):
 def _average_precision(
     lists: RankedLists, threshold: float, depth: int, reachable: bool, at_end: bool
 ) -> Floats:
-    labels, tied, ends, offsets, ideal = lists
+    labels, _, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin, end = offsets[query], offsets[query + 1]

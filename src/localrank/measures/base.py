@@ -17,6 +17,9 @@ from localrank.measures._ties import TIE_RULES, RankedLists, checked_scores, ran
 
 Empty = float | Literal["skip"]
 
+# In CatBoost, a document is relevant if its label, as float32, is above 0.5.
+ABOVE_HALF = 0.50000003
+
 
 @dataclass(frozen=True, repr=False)
 class Measure(ABC):
@@ -25,6 +28,9 @@ class Measure(ABC):
     Call it with a dataset and scores to get one number per query; NaN if a query is skipped. Two
     measures with the same parameters are equal. `str` gives a name that `parse_measure` reads
     back.
+
+    A label below 0 means that nobody judged the document. Measures count it as not relevant. Only
+    `Bpref`, `Judged` and the residual of `RankBiasedPrecision` tell it from a judged one.
 
     Examples
     --------
@@ -40,7 +46,7 @@ class Measure(ABC):
     name: ClassVar[str]
     # Other spellings of the name.
     aliases: ClassVar[tuple[str, ...]] = ()
-    # Parameters by which each tool of `conventions.TOOLS` differs from the defaults here.
+    # Parameters by which each tool of `parsing.TOOLS` differs from the defaults here.
     conventions: ClassVar[dict[str, dict[str, Any]]] = {}
     # The tools that know the measure only without a cutoff.
     uncut: ClassVar[tuple[str, ...]] = ()
@@ -115,7 +121,7 @@ class Measure(ABC):
                 cutoff = "" if value is None else f"@{value}"
             elif value != parameter.default:
                 key = self.short_names.get(parameter.name, parameter.name)
-                given.append(f"{key}={_plain(value)}")
+                given.append(f"{key}={plain(value)}")
         return self.name + (f"({','.join(sorted(given))})" if given else "") + cutoff
 
     __repr__ = __str__
@@ -148,8 +154,12 @@ class CutMeasure(Measure):
 
 
 @dataclass(frozen=True, repr=False)
-class RelevanceMeasure(CutMeasure):
-    """A measure that tells only relevant documents from others, by their labels."""
+class RelevanceMeasure(Measure):
+    """A measure that tells only relevant documents from others, by their labels.
+
+    One that has a cutoff as well is a `CutMeasure` first: `class Precision(CutMeasure,
+    RelevanceMeasure)`.
+    """
 
     relevance_level: float | None = field(default=None, kw_only=True)
 
@@ -172,7 +182,7 @@ class RelevanceMeasure(CutMeasure):
     def _relevant(self) -> str:
         if self.relevance_level is None:
             return "Relevant: label > 0."
-        return f"Relevant: label >= {self.relevance_level:g}."
+        return f"Relevant: label >= {plain(self.relevance_level)}."
 
 
 def evaluate(
@@ -229,11 +239,21 @@ def mean_of_queries(values: Floats) -> float:
     return float(counted.mean()) if counted.size else float("nan")
 
 
+def refuse_larger(measure: Measure, largest: float, most: float) -> None:
+    """Refuse labels above the 'max_relevance' of a measure."""
+    if largest > most:
+        raise ValueError(
+            f"Labels must be at most the 'max_relevance' of {measure}, {most:g}. "
+            f"The largest is {largest:g}: use max_relevance={largest:g}."
+        )
+
+
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a parameter is a finite real number."""
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return bool(number and np.isfinite(value))
 
 
-def _plain(value: Any) -> str:
-    return f"{value:.17g}" if isinstance(value, float) else str(value)
+def plain(value: Any) -> str:
+    """A parameter's value as names have it."""
+    return repr(float(value)).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -66,6 +66,8 @@ class NDCG(CutMeasure):
         "lightgbm": {"empty": 1.0, "ties": "input"},
         "xgboost": {"empty": 1.0, "ties": "input"},
         "sklearn": {"gain": "linear"},
+        "catboost": {"gain": "linear", "empty": 1.0, "ties": "pessimistic"},
+        "allrank": {"empty": 1.0, "ties": "input"},
     }
 
     _parameters: ClassVar[Rules] = {
@@ -86,7 +88,7 @@ class NDCG(CutMeasure):
             # Relative to the highest gain of the query, which does not change the ratio.
             exponential, best = False, np.repeat(best, sizes)
             lists = lists._replace(
-                labels=np.exp2(lists.labels - best) - np.exp2(-best),
+                labels=read_only(np.exp2(lists.labels - best) - np.exp2(-best), np.float64),
                 ideal=read_only(np.exp2(lists.ideal - best) - np.exp2(-best), np.float64),
             )
         weights = self._weights(min(int(sizes.max()), self.depth))
@@ -115,7 +117,7 @@ class NDCG(CutMeasure):
 
 @kernel
 def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
-    labels, tied, ends, offsets, ideal = lists
+    labels, _, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

@@ -84,7 +84,7 @@ class OrderErrorRate(Measure):
 
 @kernel
 def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int) -> Floats:
-    labels, tied, ends, offsets, ideal = lists
+    labels, _, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     level = np.empty(longest, np.int64)
     distinct = np.empty(longest, np.float64)

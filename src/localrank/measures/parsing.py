@@ -22,11 +22,11 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     name : str or Measure
         A name, with parameters in parentheses and a cutoff: "ndcg@10", "nDCG(gain=linear)@10",
         "AP(rel=2)@100". Spellings of other tools work as well, in upper or lower case:
-        "ndcg_cut_10", "map", "recip_rank", "P_5", "pre@5". A parameter in the name takes
+        "ndcg_cut_10", "map", "recip_rank", "P_5", "pre@5", "rbp.95". A parameter in the name takes
         precedence over the convention. A Measure is returned as it is.
     convention : str
         The tool whose definition counts: "default", "letor3", "letor4", "trec_eval", "ranklib",
-        "lightgbm", "xgboost" or "sklearn".
+        "lightgbm", "xgboost", "sklearn", "catboost" or "allrank".
 
     Examples
     --------
@@ -56,6 +56,9 @@ def _parsed(name: str, convention: str) -> Measure:
         raise ValueError(f"A measure is written like ndcg(gain=linear)@10. Got {name!r} instead.")
     spelled, cutoff = _split_cutoff(match[1] + match[3])
     given: dict[str, Any] = {}
+    if persistence := re.fullmatch(r"(rbp)(\.[0-9]+)(@.*)?", match[1] + match[3]):
+        given["p"] = float(persistence[2])  # ranx's own notation, as in "rbp.95"
+        spelled, cutoff = persistence[1], persistence[3] and persistence[3][1:].strip()
     if convention == "xgboost" and name.rstrip().endswith("-"):
         given["empty"] = 0.0  # XGBoost's own notation, as in "ndcg@10-"
         spelled, cutoff = spelled.rstrip("-"), cutoff and cutoff.rstrip("-")
@@ -89,15 +92,26 @@ def _split_cutoff(text: str) -> tuple[str, str | None]:
         name, _, cutoff = text.partition("@")
         return name, cutoff.strip()
     match = re.fullmatch(r"(.*?)[_. ]?([0-9]+-?)", text)
-    return (match[1], match[2]) if match else (text, None)
+    if match is None or _spelling(text) in _named():  # the 1 of f1 is no cutoff
+        return text, None
+    return match[1], match[2]
+
+
+def _spelling(text: str) -> str:
+    return re.sub(r"[\s_.]+", "_", text.strip())
+
+
+def _named() -> dict[str, type[Measure]]:
+    """All measures by their names and other spellings."""
+    known = measures_of("default")
+    return {alias: measure for measure in known for alias in (measure.name, *measure.aliases)}
 
 
 def _measure(spelled: str, convention: str) -> type[Measure]:
-    name = re.sub(r"[\s_.]+", "_", spelled.strip())
-    known = list(measures_of("default"))
-    named = {alias: measure for measure in known for alias in (measure.name, *measure.aliases)}
+    name, named = _spelling(spelled), _named()
     if name not in named:
-        raise unknown("There is no measure", name, named, [measure.name for measure in known])
+        names = [measure.name for measure in measures_of("default")]
+        raise unknown("There is no measure", name, named, names)
     if named[name] not in measures_of(convention):
         listed = ", ".join(measure.name for measure in measures_of(convention))
         raise ValueError(f"{TOOLS[convention]} has no measure {name!r}. It has {listed}.")
@@ -129,6 +143,8 @@ TOOLS = {
     "lightgbm": "LightGBM",
     "xgboost": "XGBoost",
     "sklearn": "scikit-learn",
+    "catboost": "CatBoost",
+    "allrank": "allRank",
 }
 
 

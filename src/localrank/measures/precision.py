@@ -9,24 +9,24 @@ import numpy as np
 
 from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, one_of
-from localrank._kernels.compilation import kernel
-from localrank.measures._ties import RankedLists, tie_end
-from localrank.measures.base import RelevanceMeasure
+from localrank.measures._hits import hits
+from localrank.measures._ties import RankedLists
+from localrank.measures.base import ABOVE_HALF, CutMeasure, RelevanceMeasure
 
 
 @dataclass(frozen=True, repr=False)
-class Precision(RelevanceMeasure):
+class Precision(CutMeasure, RelevanceMeasure):
     """Share of relevant documents among the top `cutoff`.
 
     Parameters
     ----------
     cutoff : int, optional
-        Number of top documents that count. None: all of the query.
+        Number of top documents that count. None: all that were retrieved.
     relevance_level : float, optional
         The smallest relevant label; `rel` in a name. None: every label above 0 is relevant.
     short : {"pad", "shrink"}
-        The divisor for a query with fewer than `cutoff` documents. "pad": `cutoff`, as if the
-        rest were irrelevant documents. "shrink": the number of its documents.
+        The divisor for a query with fewer than `cutoff` retrieved documents. "pad": `cutoff`, as
+        if the rest were irrelevant documents. "shrink": the number of retrieved documents.
     ties : {"averaged", "input", "pessimistic", "document_id"}
         How documents with equal scores count. "averaged": the mean over all their orders.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
@@ -43,13 +43,14 @@ class Precision(RelevanceMeasure):
     """
 
     name = "p"
-    aliases = ("precision", "pre", "prec")
+    aliases = ("precision", "pre", "prec", "set_p", "setp", "precisionat")
     conventions: ClassVar[dict[str, dict[str, Any]]] = {
         "letor3": {"ties": "input"},
         "letor4": {"ties": "input"},
         "trec_eval": {"ties": "document_id"},
         "ranklib": {"cutoff": 10, "short": "shrink", "ties": "input"},
         "xgboost": {"short": "shrink", "ties": "input"},
+        "catboost": {"relevance_level": ABOVE_HALF, "short": "shrink", "ties": "pessimistic"},
     }
 
     _parameters: ClassVar[Rules] = {"short": one_of("pad", "shrink")}
@@ -57,40 +58,28 @@ class Precision(RelevanceMeasure):
     short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
 
     def of_ranked(self, lists: RankedLists) -> Floats:
-        sizes = np.diff(lists.offsets)
-        hits: Floats = _hits(lists, self.threshold, self.depth)
-        if self.cutoff is None or self.short == "shrink":
-            return hits / np.minimum(sizes, self.depth)
-        return hits / self.cutoff
+        found, _ = hits(lists, self.threshold, self.depth, False)
+        values: Floats = found / divisors(lists, self.cutoff, self.short)
+        return values
 
     def definition(self) -> str:
-        divisor = "the number of documents"
+        divisor = "the number of retrieved documents"
         if self.cutoff:
             divisor = str(self.cutoff)
             if self.short == "shrink":
-                divisor += " or the number of documents, whichever is smaller"
+                divisor += " or the number of retrieved documents, whichever is smaller"
         return (
             f"number of relevant documents{self._among()}, divided by {divisor}."
             f"\n{self._relevant()}"
         )
 
 
-@kernel
-def _hits(lists: RankedLists, threshold: float, depth: int) -> Floats:
-    labels, tied, ends, offsets, ideal = lists
-    values = np.empty(len(ends), np.float64)
-    for query in range(len(ends)):
-        begin = offsets[query]
-        if ideal[begin] < threshold:
-            values[query] = np.nan
-            continue
-        values[query] = 0.0
-        start, cut = begin, begin + min(ends[query] - begin, depth)
-        while start < cut:
-            stop = tie_end(tied, start, ends[query])
-            relevant = 0
-            for i in range(start, stop):
-                relevant += labels[i] >= threshold
-            values[query] += relevant * (min(stop, cut) - start) / (stop - start)
-            start = stop
+def divisors(lists: RankedLists, cutoff: int | None, short: str) -> Floats:
+    """What the number of relevant documents at the top of each query is divided by."""
+    if cutoff is not None and short == "pad":
+        return np.full(len(lists.ends), float(cutoff))
+    retrieved = lists.ends - lists.offsets[:-1]
+    depths = retrieved if cutoff is None else np.minimum(retrieved, cutoff)
+    # Nothing of nothing retrieved is 0 / 1.
+    values: Floats = np.maximum(depths, 1).astype(np.float64)
     return values

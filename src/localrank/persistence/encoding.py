@@ -24,7 +24,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.persistence import _scikit_learn as scikit_learn
 from localrank.registry import is_declared
 
-PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
+PACKAGES = ("aggregation", "fusion", "grouping", "rankers", "representations", "selection")
 # Classes that are in models and have no name on the command line.
 INNER = {
     "Analyzer": "text.analysis",
@@ -35,7 +35,10 @@ INNER = {
     "Groups": "grouping.base",
     "Index": "text._index",
     "KnownGroups": "grouping.known_groups",
+    "KMeansGroups": "grouping.clusterers",
+    "L1MLR": "rankers.mlr.mlr",
     "LSH": "selection.lsh",
+    "LinearClassifier": "selection._linear_classifier",
     "LocalMetrics": "rankers.lgmml._local_metrics",
     "LocalRanker": "local_ranker",
     "MLR": "rankers.mlr.mlr",
@@ -267,6 +270,8 @@ def rank_example(ranker: Any) -> None:
         if isinstance(known, dict):
             query = next(iter(known))
     dataset = RankingDataset(features, None, np.array([0, 2]), np.array([query]))
+    # A part may read vectors, of any length.
+    dataset = dataset.with_vectors(np.eye(2))
     with np.errstate(all="ignore"):
         scores = ranker.predict_rows(dataset)
     if scores.shape != (2,):

@@ -183,6 +183,8 @@ def _pieces(
     arrays = [contents[id(dataset)][queries], offsets, dataset.labels[rows]]
     for weights, places in ((dataset.document_weights, rows), (query_weights, queries)):
         arrays.append(np.empty(0) if weights is None else weights[places])
+    for vectors, places in ((dataset._vectors, rows), (dataset._query_vectors, queries)):
+        arrays.append(np.empty(0) if vectors is None else vectors[places].array())
     return [json.dumps(facts, default=str).encode(), *(array.tobytes() for array in arrays)]
 
 

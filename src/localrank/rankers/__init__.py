@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
     from localrank.rankers.listwise_linear import ListwiseLinear as ListwiseLinear
     from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet
+    from localrank.rankers.mlr.mlr import L1MLR as L1MLR
     from localrank.rankers.mlr.mlr import MLR as MLR
     from localrank.rankers.mlr.mlr import RMLR as RMLR
     from localrank.rankers.multiple_hyperplane import (
         MultipleHyperplaneRanker as MultipleHyperplaneRanker,
     )
+    from localrank.rankers.nested import NestedRanker as NestedRanker
     from localrank.rankers.quadratic import Quadratic as Quadratic
     from localrank.rankers.query_coordinates.query_coordinates import (
         QueryCoordinates as QueryCoordinates,

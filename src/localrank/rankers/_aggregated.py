@@ -23,6 +23,7 @@ from localrank.persistence import rank_example
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, no_contributions
 from localrank.rankers._explaining import contribution_rows
 from localrank.rankers.base import Needs, Ranker, Weights, lists_of
+from localrank.rankers.query_coordinates._coordinates import SharedCoordinates
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
@@ -77,7 +78,8 @@ class Aggregated(Ranker):
         return max([ranker._row_bytes() for ranker in self.rankers_])
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        lists = np.array([ranker.score_block(dataset) for ranker in self.rankers_])
+        with SharedCoordinates():
+            lists = np.array([ranker.score_block(dataset) for ranker in self.rankers_])
         return self.aggregator_.aggregate_rows(dataset, lists)
 
     def _formula(self) -> Formula:

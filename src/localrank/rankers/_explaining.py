@@ -14,7 +14,7 @@ from localrank.rankers._inputs import admitted_to, as_dataset, filling_of, finit
 if TYPE_CHECKING:
     from localrank.formulas import Formula
     from localrank.rankers._contributions import Contributions
-    from localrank.rankers._explanation import Explanation
+    from localrank.rankers._explanation import Explanation, NearDocuments
     from localrank.rankers.base import Ranker
 
 
@@ -71,7 +71,16 @@ def facts_of(ranker: Ranker, documents: RankingDataset) -> dict[str, Any]:
         "member_scores": np.array(lists).reshape(len(lists), documents.n_documents).T,
         "contributions": result,
         "no_contributions": reason,
+        "near_documents": near_documents(ranker, documents),
     }
+
+
+def near_documents(ranker: Ranker, documents: RankingDataset) -> NearDocuments | None:
+    """The neighbours by the first part that lets documents borrow from each other."""
+    from localrank.rankers._explanation import borrowing_part
+
+    part = borrowing_part(ranker)
+    return None if part is None else part.near_documents(documents)
 
 
 def described(ranker: Ranker) -> str:

@@ -4,18 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.printing import Printed, Table
+from localrank._base.rules import fitted_parts
+from localrank.data import RankingDataset
 from localrank.rankers._contributions import Contributions, Preference
 
 # Largest number of documents to show, and of models.
 N_DOCUMENTS, N_MODELS = 10, 6
 # Columns for the features that contribute most to a document's score.
 PLACES = ("first", "second", "third")
+
+
+@dataclass(frozen=True, eq=False)
+class NearDocuments:
+    """How far the nearest documents of the same query move each document.
+
+    Attributes
+    ----------
+    moved : str
+        What the moves are parts of, in words.
+    rows : ndarray of shape (n_documents, n_neighbours)
+        The nearest documents, nearest first, as places in `Explanation.document_ids`. -1: there
+        is no other.
+    cosines : ndarray of shape (n_documents, n_neighbours)
+    moves : ndarray of shape (n_documents, n_neighbours)
+        How far each of them lifts the document, or lowers it.
+    others : ndarray of shape (n_documents,)
+        What documents add that are as near as the last one, and are not listed.
+    """
+
+    moved: str
+    rows: Integers
+    cosines: Floats
+    moves: Floats
+    others: Floats
+
+    def of(self, row: int) -> list[tuple[int, float, float]]:
+        """Place, cosine and move of each neighbour of a document, nearest first."""
+        listed = zip(
+            self.rows[row].tolist(), self.cosines[row].tolist(), self.moves[row].tolist(),
+            strict=True,
+        )  # fmt: skip
+        return [near for near in listed if near[0] >= 0]
+
+
+@runtime_checkable
+class Borrowing(Protocol):
+    """A fitted ranker that lets the documents of a query borrow from each other."""
+
+    def near_documents(self, dataset: RankingDataset) -> NearDocuments:
+        """The neighbours of the documents of one query."""
+        ...
+
+
+def borrowing_part(ranker: Any) -> Borrowing | None:
+    """The first part of a fitted ranker that lets documents borrow from each other."""
+    return next((part for part in fitted_parts(ranker) if isinstance(part, Borrowing)), None)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,6 +88,8 @@ class Explanation(Printed):
         The rankers whose lists this ranker merges. Most rankers have none.
     member_scores : ndarray of shape (n_documents, n_members)
         The scores that each of them gives.
+    near_documents : NearDocuments or None
+        The neighbours that moved each document. None: documents do not borrow from each other.
 
     Examples
     --------
@@ -67,6 +118,7 @@ class Explanation(Printed):
     no_contributions: str | None
     members: tuple[str, ...]
     member_scores: Floats
+    near_documents: NearDocuments | None = None
 
     def why(self, above: Any, below: Any) -> Preference:
         """Explain why one document ranks above another: `Contributions.why` in this query."""
@@ -81,9 +133,13 @@ class Explanation(Printed):
             about = "with their rank by each member alone"
             shown.append(self._table(about, names, self._places(self.member_scores)))
         if self.contributions is not None:
-            return [*shown, *self._decisive_features(self.contributions)]
-        shown.append(str(self.no_contributions))
-        return shown if self.members else [*shown, self._table()]
+            shown += self._decisive_features(self.contributions)
+        else:
+            shown.append(str(self.no_contributions))
+            shown += [] if self.members else [self._table()]
+        if self.near_documents is not None:
+            shown += self._decisive_neighbours(self.near_documents)
+        return shown
 
     def _places(self, scores: Floats) -> list[list[str]]:
         """The rank of the first documents, from 1, by each column of scores."""
@@ -105,6 +161,21 @@ class Explanation(Printed):
             f"The mean score of query {self.query} is {round(contributions.base[0], 6):g}. A "
             f"document's contributions add up to its score minus this mean.",
             self._table("with the features that contribute most", [*PLACES, "others"], rows),
+        ]
+
+    def _decisive_neighbours(self, near: NearDocuments) -> list[str | Table]:
+        """The neighbours that move the first documents most."""
+        rows = []
+        for row in self._best().tolist():
+            listed = sorted(near.of(row), key=lambda neighbour: -abs(neighbour[2]))
+            most, rest = listed[: len(PLACES)], listed[len(PLACES) :]
+            cells = [f"{self.document_ids[place]} {move:+.3g}" for place, _, move in most if move]
+            others = near.others[row] + sum(move for _, _, move in rest)
+            rows.append([*cells, *[""] * (len(PLACES) - len(cells)), f"{others:+.3g}"])
+        return [
+            f"Documents borrow from their neighbours. The numbers say what a neighbour adds to "
+            f"{near.moved}.",
+            self._table("with the neighbours that move them most", [*PLACES, "others"], rows),
         ]
 
     def _best(self) -> Integers:

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,9 +17,10 @@ from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import fitted_parts, parts_of
 from localrank.data import ColumnWarning, RankingDataset
+from localrank.data._checks import sum_of_squares
 from localrank.data._column_record import ColumnRecord, first_id
 from localrank.data._filling import Filling
-from localrank.data.errors import warn
+from localrank.data.errors import AdvisedError, warn
 from localrank.data.sampling import Limit, SampleWarning, checked_limit, sampled_queries
 from localrank.rankers._categories import as_seen
 
@@ -56,15 +58,15 @@ class MissingQueryIds(BaseException):
 
 def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
     """A dataset unchanged, or a dataset made of arrays."""
-    if isinstance(X, str | PathLike):
+    if isinstance(X, RankingDataset):
+        if y is not None or qid is not None:
+            raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
+        return X
+    if type(X) is not np.ndarray and isinstance(X, str | PathLike):
         raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
-    if not isinstance(X, RankingDataset):
-        if qid is None:
-            raise _missing_query_ids()
-        return RankingDataset.from_arrays(X, y, qid)
-    if y is not None or qid is not None:
-        raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
-    return X
+    if qid is None:
+        raise _missing_query_ids()
+    return RankingDataset.from_arrays(X, y, qid)
 
 
 def _missing_query_ids() -> BaseException:
@@ -120,10 +122,10 @@ def _in_trained_order(
     name: str, trained: tuple[str, ...], given: tuple[str, ...], dataset: RankingDataset
 ) -> RankingDataset:
     place = {feature: column for column, feature in enumerate(given)}
-    missing = [feature for feature in trained if feature not in place]
-    known = set(trained)
-    surplus = [feature for feature in given if feature not in known]
-    if missing or surplus:
+    if place.keys() != set(trained):
+        missing = [feature for feature in trained if feature not in place]
+        known = set(trained)
+        surplus = [feature for feature in given if feature not in known]
         differences = [
             f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
             for kind, names in (("without", missing), ("with a new", surplus))
@@ -170,6 +172,8 @@ def checked_same(ranker: Ranker, dataset: RankingDataset) -> RankingDataset:
     check_same_base(name, record, dataset)
     if door.refuses_missing:
         check_missing(ranker, dataset)
+    if door.needs_vectors:
+        check_vectors(ranker, dataset, door.n_dimensions)
     ranker._check_data(dataset)
     return dataset
 
@@ -187,25 +191,78 @@ class Door:
         Memory to score a document.
     needs_lists : bool
         Whether scores are relative to the other documents of the query.
+    needs_vectors : bool
+        Whether the ranker, or a part of it, needs the documents' vectors.
+    n_dimensions : int or None
+        How long the vectors were in training. None: it needs none, or an older version saved it.
     """
 
     feature_names: tuple[str, ...] | None
     refuses_missing: bool
     row_bytes: int
     needs_lists: bool
+    needs_vectors: bool
+    n_dimensions: int | None
 
     @classmethod
     def of(cls, ranker: Ranker) -> Self:
         """The door of a fitted ranker."""
         names = getattr(ranker, "feature_names_in_", None)
         trained = None if names is None else tuple(names.tolist())
-        needs_lists = any(map(_is_relative, fitted_parts(ranker)))
-        return cls(trained, not accepts_missing(ranker), ranker._row_bytes(), needs_lists)
+        parts = list(fitted_parts(ranker))
+        return cls(
+            trained,
+            not accepts_missing(ranker),
+            ranker._row_bytes(),
+            needs_lists=any(map(_is_relative, parts)),
+            needs_vectors=any(map(reads_vectors, parts)),
+            n_dimensions=next(
+                (part.n_dimensions_in_ for part in parts if hasattr(part, "n_dimensions_in_")), None
+            ),
+        )
 
 
 def _is_relative(part: Any) -> bool:
     """Whether a ranker, or an aggregator, compares the documents of a query."""
     return bool(part.needs.lists if hasattr(part, "needs") else getattr(part, "relative", False))
+
+
+def reads_vectors(part: Any) -> bool:
+    """Whether a ranker itself needs the documents' vectors."""
+    needs = getattr(part, "needs", None)
+    by_vectors = getattr(part, "neighbours", "vectors") == "vectors"
+    return needs is not None and needs.vectors and by_vectors
+
+
+def check_vectors(ranker: Ranker, dataset: RankingDataset, n_dimensions: int | None = None) -> None:
+    """Refuse documents without vectors if a part of the ranker needs them.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    dataset : RankingDataset
+    n_dimensions : int, optional
+        How long the vectors must be. None: as long as they are.
+    """
+    vectors = dataset._vectors
+    if vectors is not None and n_dimensions in (None, vectors.width):
+        return
+    fitted = fitted_parts(ranker) if hasattr(ranker, "n_features_in_") else ()
+    readers = [part for part in (*parts_of(ranker), *fitted) if reads_vectors(part)]
+    if readers and vectors is not None:
+        raise ValueError(
+            f"{type(ranker).__name__} is fitted on vectors of {n_dimensions} numbers. Those of the "
+            f"dataset have {vectors.width}: they come from another encoder."
+        )
+    if readers:
+        raise AdvisedError(
+            f"{type(readers[0]).__name__} needs a vector for each document, and the dataset has "
+            f"none.",
+            "Give them by dataset.with_vectors(vectors), or lists_dataset(lists, vectors=...); "
+            "neighbours='features' finds neighbours by the features instead.",
+            "Give them with --vectors. Or train with --set neighbours=features, which finds "
+            "neighbours by the features.",
+        )
 
 
 def warn_of_single_documents(ranker: Ranker, dataset: RankingDataset) -> None:
@@ -264,7 +321,7 @@ def filled(ranker: Ranker, block: RankingDataset) -> RankingDataset:
 
 def finite_scores(ranker: Ranker, dataset: RankingDataset, scores: Floats) -> Floats:
     """The scores, all finite."""
-    if not np.isfinite(scores).all():
+    if not (isfinite(sum_of_squares(scores)) or np.isfinite(scores).all()):
         row = int(np.argmin(np.isfinite(scores)))
         query = dataset.query_ids[dataset.query_index[row]]
         raise ValueError(
@@ -281,6 +338,13 @@ def has_two_labels(dataset: RankingDataset) -> Flags:
     return np.asarray(low < high)
 
 
+def is_graded(dataset: RankingDataset) -> Flags:
+    """As `has_two_labels`, for a dataset that need not have labels."""
+    if dataset.relevance is None:
+        return np.zeros(dataset.n_queries, np.bool_)
+    return has_two_labels(dataset)
+
+
 def all_sampled(
     dataset: RankingDataset, limit: int | None, query_weights: Floats | None = None
 ) -> Integers:
@@ -288,7 +352,7 @@ def all_sampled(
     queries = np.arange(dataset.n_queries)
     if limit is None:
         return queries
-    teaches = has_two_labels(dataset)
+    teaches = is_graded(dataset)
     if query_weights is not None:
         teaches &= query_weights > 0
     return sampled_queries(dataset, queries, limit, teaches)

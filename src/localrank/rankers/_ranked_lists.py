@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Array, Floats
 from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
-from localrank.data._checks import as_matrix
+from localrank.data._as_arrays import as_columns
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.measures import NDCG
 from localrank.rankers._inputs import as_dataset, checked_weights
@@ -39,8 +39,8 @@ def mean_ndcg(ranker: Ranker, dataset: RankingDataset, sample_weight: ArrayLike 
 
 def one_list(X: Any) -> Array:
     """Query ids for rows that are all of one query, 0."""
-    values, _ = as_matrix(X)
-    return np.zeros(values.shape[:1], np.int64)
+    shape = X.shape if hasattr(X, "shape") else as_columns(X)[0].shape
+    return np.zeros(shape[:1], np.int64)
 
 
 def ranked_lists(dataset: RankingDataset, scores: Floats) -> dict[str, Array]:

@@ -25,14 +25,15 @@ from localrank._base.rules import (
     optional,
     parts_of,
     texts,
+    whole,
 )
 from localrank.data import RankingDataset
+from localrank.data._as_arrays import library_of
 from localrank.data._categories import Categories
 from localrank.data._checks import check_index
 from localrank.data._column_record import ColumnRecord
 from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
-from localrank.data._frames import library_of
 from localrank.data._no_features import warn_of_suspects
 from localrank.data._shared_queries import warn_of_training_queries
 from localrank.data.sampling import SampleWarning
@@ -43,11 +44,15 @@ from localrank.rankers._inputs import (
     as_dataset,
     check_missing,
     check_same_base,
+    check_vectors,
     checked_weights,
     has_two_labels,
     held_out_queries,
+    is_graded,
+    reads_vectors,
     same_features,
 )
+from localrank.rankers._shared_rows import made_once
 
 if TYPE_CHECKING:
     from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -73,6 +78,7 @@ REMEMBERED: Rules = {
     "training_data_": facts,
     "column_record_": optional(instance(ColumnRecord)),
     "curve_": optional(floats(None, 2)),
+    "n_dimensions_in_": optional(whole(1)),
 }
 # At most this many models are named in a warning.
 _MAX_NAMED = 3
@@ -96,18 +102,24 @@ def admitted(
     name = type(ranker).__name__
     if dataset.n_features == 0:
         raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
-    graded = has_two_labels(dataset)
-    if not graded.any():
+    graded = has_two_labels(dataset) if ranker.needs.labels else is_graded(dataset)
+    teaches = graded if ranker.needs.labels else ranker.learns_from(dataset)
+    if not teaches.any():
         raise ValueError("There is nothing to learn: no query has two different labels.")
     check_missing(ranker, dataset)
+    check_vectors(ranker, dataset)
     check_index(X, sample_weight=sample_weight)
+    if dataset.document_weights is not None:
+        if sample_weight is None and query_weight is None:
+            sample_weight = dataset.in_input_order(dataset.document_weights)
+        dataset = dataset.replaced(document_weights=None)
     weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
     largest = weights
     if document_weights is not None:
         _check_weighs_documents(ranker)
         dataset = dataset.replaced(document_weights=document_weights)
         largest = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
-    if largest is not None and not (largest[graded] > 0).any():
+    if largest is not None and not (largest[teaches] > 0).any():
         raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
     held_out = None if valid is None else held_out_queries(valid)
     if held_out is not None:
@@ -115,6 +127,8 @@ def admitted(
         held_out = same_features(name, dataset.n_features, dataset.feature_names, held_out)
         check_same_base(name, dataset.column_record, held_out)
         check_missing(ranker, held_out)
+        width = None if dataset._vectors is None else dataset._vectors.width
+        check_vectors(ranker, held_out, width)
         warn_of_training_queries(dataset, held_out, stacklevel=3)
     return dataset, weights, held_out, categories
 
@@ -168,12 +182,20 @@ def ordered(
     dataset = dataset.in_memory(views=False, files=not needs.partitions)
     if needs.order != "given":
         seed = drawn_seed(ranker.random_state) if needs.order == "random" else 0
-        rows, queries = content_order(dataset, seed)
-        weights = None if weights is None else weights[queries]
         if needs.blocks:
-            dataset = dataset.view()
-        dataset = dataset.reordered(rows, queries)
+            given = dataset
+            kind = f"{needs.order} order"
+            dataset, queries = made_once(kind, given, seed, lambda: _mixed(given.view(), seed))
+        else:
+            dataset, queries = _mixed(dataset, seed)
+        weights = None if weights is None else weights[queries]
     return dataset.in_memory(views=not needs.blocks, files=not needs.partitions), weights
+
+
+def _mixed(dataset: RankingDataset, seed: int) -> tuple[RankingDataset, Integers]:
+    """The dataset in the order of its content, and the order of its queries."""
+    rows, queries = content_order(dataset, seed)
+    return dataset.reordered(rows, queries), queries
 
 
 def learn(
@@ -233,7 +255,7 @@ def learns_from_part(
 def forget(ranker: Ranker) -> None:
     """Drop what an earlier fit remembered."""
     remembered = ("training_data_", "feature_names_in_", "filling_", "categories_", "curve_")
-    for name in (*remembered, "_door"):
+    for name in (*remembered, "n_dimensions_in_", "_door"):
         ranker.__dict__.pop(name, None)
 
 
@@ -242,10 +264,13 @@ def remember(ranker: Ranker, dataset: RankingDataset) -> None:
     ranker.n_features_in_ = dataset.n_features
     if dataset.feature_names is not None:
         ranker.feature_names_in_ = np.array(dataset.feature_names)
-    labels, counts = np.unique(dataset.labels, return_counts=True)
+    if dataset._vectors is not None and reads_vectors(ranker):
+        ranker.n_dimensions_in_ = dataset._vectors.width
+    known = np.empty(0) if dataset.relevance is None else dataset.relevance
+    labels, counts = np.unique(known, return_counts=True)
     ranker.training_data_ = {
         "n_queries": dataset.n_queries,
-        "n_queries_with_one_label": int(np.sum(~has_two_labels(dataset))),
+        "n_queries_with_one_label": int(np.sum(~is_graded(dataset))),
         "n_documents": dataset.n_documents,
         "n_labels": len(labels),
         "most_frequent_labels": {

@@ -81,6 +81,11 @@ class Needs:
     lists : bool
         Whether a score is relative to the other documents of the query, so that documents cannot
         be scored one by one.
+    labels : bool
+        Whether `fit` needs a query with two different labels. False: one that the ranker's
+        `learns_from` marks.
+    vectors : bool
+        Whether documents need vectors, unless the ranker's parameter `neighbours` says otherwise.
     """
 
     missing: bool = False
@@ -91,6 +96,8 @@ class Needs:
     categories: bool = False
     trial: bool = True
     lists: bool = False
+    labels: bool = True
+    vectors: bool = False
 
 
 def _explained(fit: Fit) -> Fit:
@@ -132,6 +139,8 @@ class Ranker(Estimator):
     curve_ : ndarray of shape (n_rounds, 2)
         If validation queries stopped the training: numbers of rounds, and the ranker's `measure`
         after as many rounds. It also has the rounds after the best one.
+    n_dimensions_in_ : int
+        Number of dimensions of the documents' vectors, if the ranker itself reads them.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -230,6 +239,8 @@ class Ranker(Estimator):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row without checking the dataset, a few queries at a time."""
+        if dataset.is_block(self._door.row_bytes):
+            return self.score_block(dataset)
         return np.concatenate(over_parts(self._score_blocks, dataset, description="Scores"))
 
     def _score_blocks(self, dataset: RankingDataset) -> Floats:
@@ -240,8 +251,8 @@ class Ranker(Estimator):
         """Score queries that are in memory, and few enough to be scored at the same time."""
         if not self.needs.missing:
             block = filled(self, block)
-        # A copy of scores that are a view: they would keep their block in memory.
-        return np.asarray(self._predict(block), np.float64)
+        # A copy: scores that are a view would keep the features in memory.
+        return np.array(self._predict(block), np.float64)
 
     @cached_property
     def _door(self) -> Door:

@@ -16,6 +16,7 @@ from localrank.aggregation import Aggregator, ZScore
 from localrank.data import RankingDataset
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers._aggregated import Aggregated
+from localrank.rankers._shared_rows import shared_rows
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.registry import declare
 
@@ -95,14 +96,15 @@ class Ensemble(Aggregated):
         alone = number_of_jobs(self.n_jobs) == 1
         rankers = [clone(ranker) if alone else one_thread(ranker) for ranker in self.rankers]
         lesson = (dataset, query_weights, valid if self.stop_early else None)
-        rankers = trained_models(
-            _train,
-            rankers,
-            [Lesson(ranker, *lesson) for ranker in rankers],
-            shared=lesson,
-            n_jobs=self.n_jobs,
-            description="Ensemble",
-        )
+        with shared_rows():
+            rankers = trained_models(
+                _train,
+                rankers,
+                [Lesson(ranker, *lesson) for ranker in rankers],
+                shared=lesson,
+                n_jobs=self.n_jobs,
+                description="Ensemble",
+            )
         self._keep(rankers, self.aggregator or ZScore(), dataset, query_weights)
 
 

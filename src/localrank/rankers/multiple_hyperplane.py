@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from itertools import combinations
@@ -49,9 +50,11 @@ class MultipleHyperplaneRanker(Aggregated):
         The ranker to train for each pair. None: RankSVM(), whose `label_pairs` is set to each
         pair. A clone of any other ranker is fitted to the documents with the two labels,
         relabelled 1 and 0.
-    pairs : {"all", "adjacent", "sampled"}, default="all"
+    pairs : {"all", "adjacent", "sampled", "overlapping"}, default="all"
         "all": every pair of levels. "adjacent": neighbouring levels. "sampled": `n_pairs` pairs
-        drawn at random.
+        drawn at random. "overlapping": every cut of the levels into an upper and a lower part;
+        a ranker learns from all pairs of documents on the two sides of its cut, whose labels are 1
+        and 0 for it. Documents far apart are then on two sides of several cuts.
     n_pairs : int, optional
         Number of pairs to draw with `pairs="sampled"`, at most all. None: one less than the number
         of levels.
@@ -74,7 +77,8 @@ class MultipleHyperplaneRanker(Aggregated):
     Attributes
     ----------
     level_pairs_ : ndarray of shape (n_rankers, 2)
-        The labels (high, low) of each ranker, from the highest down.
+        The labels (high, low) of each ranker, from the highest down. With `pairs="overlapping"`,
+        the lowest label of the upper part and the highest of the lower part.
     rankers_ : list of Ranker
         The trained rankers.
     n_rankers_ : int
@@ -111,7 +115,7 @@ class MultipleHyperplaneRanker(Aggregated):
 
     _parameters: ClassVar[Rules] = {
         "ranker": optional(instance(Ranker, "a ranker")),
-        "pairs": one_of("all", "adjacent", "sampled"),
+        "pairs": one_of("all", "adjacent", "sampled", "overlapping"),
         "n_pairs": optional(whole(1)),
         "sampling_rate": number(above=0, most=1),
         "weights_from": one_of("training", "validation"),
@@ -128,7 +132,7 @@ class MultipleHyperplaneRanker(Aggregated):
         self,
         ranker: Ranker | None = None,
         *,
-        pairs: Literal["all", "adjacent", "sampled"] = "all",
+        pairs: Literal["all", "adjacent", "sampled", "overlapping"] = "all",
         n_pairs: int | None = None,
         sampling_rate: float = 1.0,
         aggregator: Aggregator | None = None,
@@ -214,14 +218,21 @@ class MultipleHyperplaneRanker(Aggregated):
             graded = graded.reordered(rows, queries)
             query_weights = None if query_weights is None else query_weights[queries]
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
+        split = _in_two if self.pairs == "overlapping" else _with_labels
         seeds = np.random.SeedSequence(self.random_state).spawn(len(used))
 
         items = list(zip(used, seeds, strict=True))
         rankers = trained_models(
-            partial(_train, ranker, self.sampling_rate),
+            partial(_train, ranker, self.sampling_rate, split),
             items,
             [
-                Lesson(ranker, graded, query_weights, valid, besides=f"{self.sampling_rate} {item}")
+                Lesson(
+                    ranker,
+                    graded,
+                    query_weights,
+                    valid,
+                    besides=f"{self.sampling_rate} {split.__name__} {item}",
+                )
                 for item in items
             ],
             shared=(graded, query_weights, valid),
@@ -242,7 +253,10 @@ class MultipleHyperplaneRanker(Aggregated):
             present = present[query_weights > 0]
         together = present.T.astype(np.float64) @ present > 0
         places = list(combinations(range(len(known))[::-1], 2))
-        if self.pairs == "adjacent":
+        if self.pairs == "overlapping":
+            for high in range(1, len(known)):
+                together[high, high - 1] = together[high:, :high].any()
+        if self.pairs in ("adjacent", "overlapping"):
             places = [(high, low) for high, low in places if high == low + 1]
         usable = [place for place in places if together[place]]
         if not usable:
@@ -263,10 +277,16 @@ class MultipleHyperplaneRanker(Aggregated):
         return labels(used), labels([place for place in places if place not in usable])
 
 
+Pair = tuple[float, float]
+# Documents relabelled 1 and 0 for a pair of labels, and the queries that have any.
+Split = Callable[[RankingDataset, Pair], tuple[RankingDataset, Integers]]
+
+
 def _train(
     ranker: Ranker,
     sampling_rate: float,
-    pair_and_seed: tuple[tuple[float, float], np.random.SeedSequence],
+    split: Split,
+    pair_and_seed: tuple[Pair, np.random.SeedSequence],
     dataset: RankingDataset,
     query_weights: Weights,
     valid: HeldOut,
@@ -276,12 +296,12 @@ def _train(
     model: Ranker = clone(ranker)
     if sampling_rate < 1:
         dataset = _sampled(dataset, sampling_rate, np.random.default_rng(seed))
-    if isinstance(model, RankSVM):
+    if isinstance(model, RankSVM) and split is _with_labels:
         model.set_params(label_pairs=[pair])
         return model.fit_rows(dataset, query_weights, valid)
-    part, queries = _with_labels(dataset, pair)
+    part, queries = split(dataset, pair)
     weights = None if query_weights is None else query_weights[queries]
-    return model.fit_rows(part, weights, _held_out(valid, pair))
+    return model.fit_rows(part, weights, _held_out(valid, pair, split))
 
 
 def _graded(dataset: RankingDataset, valid: HeldOut = None) -> tuple[RankingDataset, HeldOut]:
@@ -318,9 +338,13 @@ def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:
     return labels, present
 
 
-def _with_labels(
-    dataset: RankingDataset, pair: tuple[float, float]
-) -> tuple[RankingDataset, Integers]:
+def _in_two(dataset: RankingDataset, pair: Pair) -> tuple[RankingDataset, Integers]:
+    """All documents, labelled 1 from the pair's high label up and 0 below."""
+    upper = (dataset.labels >= pair[0]).astype(np.float64)
+    return dataset.replaced(relevance=upper), np.arange(dataset.n_queries)
+
+
+def _with_labels(dataset: RankingDataset, pair: Pair) -> tuple[RankingDataset, Integers]:
     """The documents with one of two labels, relabelled 1 and 0, and the queries that have any."""
     rows = np.flatnonzero(np.isin(dataset.labels, pair))
     queries, sizes = np.unique(dataset.query_index[rows], return_counts=True)
@@ -328,9 +352,9 @@ def _with_labels(
     return part.replaced(relevance=(part.labels == pair[0]).astype(np.float64)), queries
 
 
-def _held_out(valid: RankingDataset | None, pair: tuple[float, float]) -> RankingDataset | None:
-    """Validation documents with one of two labels; all if no query has both labels."""
+def _held_out(valid: HeldOut, pair: Pair, split: Split) -> HeldOut:
+    """Validation documents as in training; as they are if no query then has both labels."""
     if valid is None or not np.isin(valid.labels, pair).any():
         return valid
-    part, _ = _with_labels(valid, pair)
+    part, _ = split(valid, pair)
     return part if has_two_labels(part).any() else valid

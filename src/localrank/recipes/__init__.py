@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from localrank.recipes.global_models import global_mixed as global_mixed
     from localrank.recipes.global_models import global_one as global_one
     from localrank.recipes.global_models import quadratic as quadratic
+    from localrank.recipes.hybrid_search import hybrid as hybrid
     from localrank.recipes.papers import adaptive_training as adaptive_training
     from localrank.recipes.papers import local_rank as local_rank
     from localrank.recipes.papers import pca_queries as pca_queries

@@ -10,6 +10,8 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted
 from localrank._base.rules import Rule, Rules, check_parameters, n_features, optional
+from localrank._kernels.rows import distances
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._filling import Filling
 from localrank.data._parts import over_parts
@@ -96,7 +98,8 @@ class Representation(Estimator):
 
     def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that is already checked."""
-        return np.concatenate(over_parts(self._described, dataset, description="Descriptions"))
+        parts = over_parts(self._described, dataset, description="Descriptions")
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _described(self, dataset: RankingDataset) -> Array:
         if not self._sees_missing:
@@ -204,8 +207,5 @@ class Points(Representation):
 
     def distances(self, A: Array, B: Array) -> Floats:
         # Pair by pair, so that a distance does not depend on the other queries asked with it.
-        # Imported here: loading a model does not need it.
-        from scipy.spatial.distance import cdist
-
-        distances: Floats = cdist(A, B)
-        return distances
+        result: Floats = distances(read_only(A, np.float64), read_only(B, np.float64))
+        return result

@@ -9,7 +9,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.rules import Rules, floats, one_of, refuse, whole
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -24,8 +24,6 @@ from localrank.representations.moments import query_means
 _ROUNDING = 1e-12
 # Bits of a whole number, and rows whose products of two such numbers add up to less than 2^53.
 _BITS, _ROWS = 20, 2**12
-# Rows whose products, of 40 bits each, add up to less than 2^62.
-_MAX_ROWS = 2**21
 
 
 @declare("top-scores", "principal components of the highest values of each feature")
@@ -99,7 +97,7 @@ class TopScores(Points):
         products = over_parts(
             _centred_products, dataset, shared=(self.h, self.mean_, unit), description="Covariance"
         )
-        products_of_units = added(products).rounded().reshape(len(unit), -1)
+        products_of_units = _rounded(sum(products[1:], start=products[0]))
         spread = self._spread(np.sqrt(np.diagonal(products_of_units) / n_rows) * unit)
         factor = unit / spread
         variances, directions = np.linalg.eigh(factor[:, None] * products_of_units * factor)
@@ -149,31 +147,43 @@ def _extent(dataset: RankingDataset, h: int) -> tuple[int, ExactSums, Floats]:
     return len(rows), sums, np.abs(rows).max(axis=0)
 
 
-def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Floats) -> ExactSums:
+def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Floats) -> Integers:
     """The products of all pairs of columns of the centred rows, in the given units.
 
     Each value is rounded to 40 bits below its unit and held as two whole numbers of 20 bits. Sums
-    of their products are exact in double precision for some thousand rows. So the result does not
-    depend on the order of the queries, or on how they are partitioned.
+    of their products are exact in double precision for some thousand rows, and then as whole
+    numbers. So the result does not depend on the order of the queries, or on how they are
+    partitioned.
+
+    Returns
+    -------
+    ndarray of int64, shape (3, 2, n_features, n_features)
+        The products of two high numbers, of a high and a low one, and of two low ones. Each is
+        in two parts, the upper and the lower 20 bits, so that many of them can be added.
     """
     rows, _ = top_values(dataset.features, dataset.offsets, h)
-    sums = [ExactSums.of(np.zeros((1, len(unit) ** 2)))]
-    for first in range(0, len(rows), _MAX_ROWS):
-        products = np.zeros((3, len(unit), len(unit)), np.int64)
-        for begin in range(first, min(first + _MAX_ROWS, len(rows)), _ROWS):
-            scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
-            high = np.rint(scaled)
-            low = np.rint((scaled - high) * 2.0**_BITS)
-            mixed = high.T @ low
-            products += np.stack([high.T @ high, mixed + mixed.T, low.T @ low]).astype(np.int64)
-        # In two parts, because double precision holds whole numbers of 53 bits.
-        for power, part in enumerate(products.reshape(3, -1)):
-            scale = 2.0 ** (-(2 + power) * _BITS)
-            upper = part >> _BITS
-            sums.append(
-                ExactSums.of(np.stack([upper * 2.0**_BITS, part - (upper << _BITS)]) * scale)
-            )
-    return added(sums)
+    parts = np.zeros((3, 2, len(unit), len(unit)), np.int64)
+    for begin in range(0, len(rows), _ROWS):
+        scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
+        high = np.rint(scaled)
+        low = np.rint((scaled - high) * 2.0**_BITS)
+        mixed = high.T @ low
+        products = np.stack([high.T @ high, mixed + mixed.T, low.T @ low]).astype(np.int64)
+        upper = products >> _BITS
+        parts[:, 0] += upper
+        parts[:, 1] += products - (upper << _BITS)
+    return parts
+
+
+def _rounded(parts: Integers) -> Floats:
+    """The sums of products, each the nearest number in double precision."""
+    first, second = np.triu_indices(parts.shape[-1])
+    upper, lower = parts[:, :, first, second].astype(object).swapaxes(0, 1)
+    high, mixed, low = (upper << _BITS) + lower
+    totals = (high << 2 * _BITS) + (mixed << _BITS) + low
+    products = np.empty(parts.shape[-2:])
+    products[first, second] = products[second, first] = totals / (1 << 4 * _BITS)
+    return products
 
 
 def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Integers]:
@@ -236,7 +246,7 @@ def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     return values
 
 
-@kernel
+@inner_kernel
 def _sink(heap: Floats, place: int, size: int) -> None:
     """Let a value sink until none below it is smaller."""
     value = heap[place]

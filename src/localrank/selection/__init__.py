@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
+    from localrank.selection.all_groups import AllGroups as AllGroups
     from localrank.selection.base import Selector as Selector
     from localrank.selection.cells import Cells as Cells
     from localrank.selection.clairvoyant import Clairvoyant as Clairvoyant

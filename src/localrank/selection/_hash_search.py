@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.sorting import read_only
 
 ONE = np.uint64(1)
@@ -144,7 +144,7 @@ def _hash_direction(
     return entered
 
 
-@kernel
+@inner_kernel
 def project(row: Array, planes: Floats, products: Floats) -> bool:
     """Products with all hyperplanes, summed in one order; False for the zero vector."""
     products[:] = 0.0
@@ -167,7 +167,7 @@ def project(row: Array, planes: Floats, products: Floats) -> bool:
     return largest > 0.0
 
 
-@kernel
+@inner_kernel
 def encode(
     products: Floats, n_bits: int, codes: NDArray[np.uint64], complemented: NDArray[np.uint64]
 ) -> None:
@@ -184,7 +184,7 @@ def encode(
             codes[j] ^= all_bits
 
 
-@kernel
+@inner_kernel
 def sketch_of(products: Floats) -> np.uint64:
     """The signs of the first products, in one word that is not 0."""
     word = ONE
@@ -250,7 +250,7 @@ def neighbours_by_hashing(
     return positions, sums
 
 
-@kernel
+@inner_kernel
 def _find_buckets(
     directions: Floats,
     tables: HashTables,
@@ -287,7 +287,7 @@ def _find_buckets(
     return total
 
 
-@kernel
+@inner_kernel
 def _first_from(
     codes: NDArray[np.uint64], begin: np.int64, end: np.int64, code: np.uint64
 ) -> np.int64:
@@ -301,7 +301,7 @@ def _first_from(
     return begin
 
 
-@kernel
+@inner_kernel
 def _cut(sizes: Integers, n_read: int) -> np.int64:
     """Cut the largest sizes to one length, such that they add up to at most `n_read`."""
     low, high = 0, n_read
@@ -317,7 +317,7 @@ def _cut(sizes: Integers, n_read: int) -> np.int64:
     return _sum_up_to(sizes, low)
 
 
-@kernel
+@inner_kernel
 def _sum_up_to(sizes: Integers, most: int) -> np.int64:
     """The sum of sizes that are cut to one length."""
     total = np.int64(0)
@@ -327,7 +327,7 @@ def _sum_up_to(sizes: Integers, most: int) -> np.int64:
     return total
 
 
-@kernel
+@inner_kernel
 def _collisions(
     entries: NDArray[np.uint32],
     begins: Integers,
@@ -373,7 +373,7 @@ def _collisions(
     return candidates[:found], scores[:found]
 
 
-@kernel
+@inner_kernel
 def _highest(candidates: Integers, scores: Integers, k: int) -> Integers:
     """The candidates with the k highest scores."""
     # One number for both, all different: higher scores first, then lower positions.
@@ -385,7 +385,7 @@ def _highest(candidates: Integers, scores: Integers, k: int) -> Integers:
     return highest
 
 
-@kernel
+@inner_kernel
 def _with_first(candidates: Integers, first: np.int64) -> Integers:
     """The candidates after a first one, which may be one of them."""
     ordered = np.empty(len(candidates) + 1, np.int64)
@@ -398,7 +398,7 @@ def _with_first(candidates: Integers, first: np.int64) -> Integers:
     return ordered[:n]
 
 
-@kernel
+@inner_kernel
 def _best_sketches(
     candidates: Integers, tables: HashTables, sketch: NDArray[np.uint64], n_best: int
 ) -> Integers:
@@ -436,7 +436,7 @@ def _best_sketches(
     return chosen
 
 
-@kernel
+@inner_kernel
 def _n_bits_set(word: np.uint64) -> np.int64:
     """By sums of 1, 2, 4, then 8 neighbouring bits, which compilers make one instruction."""
     word -= (word >> ONE) & np.uint64(0x5555555555555555)
@@ -446,7 +446,7 @@ def _n_bits_set(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kernel
+@inner_kernel
 def _most_similar(
     directions: Floats,
     descriptions: Array,
@@ -489,7 +489,7 @@ def _most_similar(
         sums[i] = _similarity(directions, descriptions[positions[i]], rest, -1.0)
 
 
-@kernel
+@inner_kernel
 def _similarity(a: Floats, b: Array, rest: Floats, least: float) -> float:
     """The sum of |a_p · b_p| over directions; -1 as soon as it cannot reach the least."""
     total = 0.0

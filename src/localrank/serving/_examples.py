@@ -37,14 +37,17 @@ def example_of(ranker: Ranker, texts: TextRanker | None) -> dict[str, Any] | Non
     >>> len(example_of(RankSVM().fit(dataset), None)["documents"])
     8
     """
-    if texts is not None and (words := _words(texts)):
+    if texts is not None and texts.extractor_.takes_words_alone and (words := _words(texts)):
         return {"query": words}
     names = getattr(ranker, "feature_names_in_", None)
     known = None if names is None else tuple(names.tolist())
-    best, n_best = None, 0
+    best, n_best, vectors, door = None, 0, None, ranker._door
+    if door.needs_vectors:
+        shape = (N_DOCUMENTS, door.n_dimensions or 1)
+        vectors = np.random.default_rng(1).normal(size=shape).round(2)
     for table in _tables(ranker.n_features_in_):
         dataset = RankingDataset.from_arrays(
-            table, qid=np.zeros(N_DOCUMENTS, np.int64), feature_names=known
+            table, qid=np.zeros(N_DOCUMENTS, np.int64), feature_names=known, vectors=vectors
         )
         # A model may refuse documents that are too far from its training data.
         with suppress(ValueError):
@@ -54,7 +57,12 @@ def example_of(ranker: Ranker, texts: TextRanker | None) -> dict[str, Any] | Non
     if best is None:
         return None
     rows = enumerate(best.tolist(), start=1)
-    return {"documents": [{"id": f"doc-{number}", "features": row} for number, row in rows]}
+    documents = [{"id": f"doc-{number}", "features": row} for number, row in rows]
+    for document, vector in zip(
+        documents, [] if vectors is None else vectors.tolist(), strict=False
+    ):
+        document["vector"] = vector
+    return {"documents": documents}
 
 
 def _tables(n_features: int) -> Iterator[Floats]:

@@ -11,19 +11,23 @@ from localrank.data import RankingDataset
 from localrank.explanation import LocalExplanation
 from localrank.rankers import Ranker
 from localrank.rankers._contributions import Contributions
-from localrank.rankers._explanation import Explanation
+from localrank.rankers._explanation import Explanation, NearDocuments
 from localrank.rankers._inputs import admitted_to
 from localrank.serving._messages import (
     Contribution,
     DocumentContributions,
+    DocumentNeighbours,
     GroupScores,
     ModelScores,
+    NearDocument,
     Neighbour,
     Reasons,
 )
 
 # The most documents of a list that are explained, and the most features of each.
 N_DOCUMENTS, N_FEATURES = 100, 10
+# The most neighbours of a document.
+N_NEAR = 10
 
 
 def reasons(
@@ -68,7 +72,16 @@ def _told(explanation: Explanation, order: Integers) -> Reasons:
     if explanation.contributions is not None:
         result.base = float(explanation.contributions.base[0])
         result.contributions = _contributions(explanation.contributions, order)
+    if (near := explanation.near_documents) is not None:
+        result.moved = near.moved
+        result.near_documents = [_near(near, row) for row in order[:N_DOCUMENTS].tolist()]
     return result
+
+
+def _near(near: NearDocuments, row: int) -> DocumentNeighbours:
+    listed = near.of(row)
+    others = float(near.others[row]) + sum(move for *_, move in listed[N_NEAR:])
+    return DocumentNeighbours(row, [NearDocument(*each) for each in listed[:N_NEAR]], others)
 
 
 def _contributions(explained: Contributions, order: Integers) -> list[DocumentContributions]:

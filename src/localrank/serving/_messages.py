@@ -17,6 +17,16 @@ ARROW = "application/vnd.apache.arrow.stream"
 # null is a missing value.
 Value = float | None
 Id = str | int
+# No encoder makes longer vectors; a longer one in a request is refused before it is read.
+MAX_DIMENSIONS = 16_384
+# The most bytes of a vector, so that a longer one is refused before its numbers are read.
+MAX_VECTOR_BYTES = 32 * MAX_DIMENSIONS
+# Numbers, or base64 of little-endian numbers of 32 bits.
+Vector = (
+    Annotated[list[float], Meta(min_length=1, max_length=MAX_DIMENSIONS)]
+    | Annotated[str, Meta(min_length=1, max_length=MAX_DIMENSIONS * 6)]
+    | None
+)
 
 
 class Document(Struct, forbid_unknown_fields=True, gc=False):
@@ -32,6 +42,14 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
     ]
     id: Annotated[
         Id | None, Meta(description="Id in the answer. By default, the position in the request.")
+    ] = None
+    vector: Annotated[
+        Vector,
+        Meta(
+            description="The document's vector, for a model that finds neighbours by vectors: "
+            "numbers, or base64 of little-endian numbers of 32 bits. Other models ignore it. By "
+            "default, it is looked up by the id, if the model has an index with vectors."
+        ),
     ] = None
 
 
@@ -61,6 +79,19 @@ class CategoryList(DocumentList, forbid_unknown_fields=True):
     documents: Annotated[list[CategoryDocument], Meta(min_length=1)]  # type: ignore[assignment]
 
 
+class RawDocument(Document, forbid_unknown_fields=True, gc=False):
+    """A document to rank whose features and vector are not decoded."""
+
+    features: msgspec.Raw  # type: ignore[assignment]
+    vector: msgspec.Raw = msgspec.Raw(b"null")  # type: ignore[assignment]
+
+
+class RawList(DocumentList, forbid_unknown_fields=True):
+    """A query's documents, whose features are not decoded."""
+
+    documents: Annotated[list[RawDocument], Meta(min_length=1)]  # type: ignore[assignment]
+
+
 class TextQuery(Struct, forbid_unknown_fields=True):
     """The words of a query, for a model that was trained with `localrank train --extractor`."""
 
@@ -86,12 +117,26 @@ class TextQuery(Struct, forbid_unknown_fields=True):
             "was trained on; another number changes the ranking. `top` makes the answer shorter."
         ),
     ] = None
+    vector: Annotated[
+        Vector,
+        Meta(
+            description="The vector of the query, for a model that ranks by vectors, too: numbers, "
+            "or base64 of little-endian numbers of 32 bits. By default, the encoder of the service "
+            "makes it."
+        ),
+    ] = None
 
 
 class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, one for each query."""
 
     lists: Annotated[list[DocumentList], Meta(min_length=1)]
+
+
+class RawBatch(Struct, forbid_unknown_fields=True):
+    """Several lists of documents, whose features are not decoded."""
+
+    lists: Annotated[list[RawList], Meta(min_length=1)]
 
 
 class CategoryBatch(Struct, forbid_unknown_fields=True):
@@ -153,6 +198,22 @@ class DocumentContributions(Struct):
     others: Annotated[float, Meta(description="Sum of the contributions of all other features.")]
 
 
+class NearDocument(Struct, gc=False):
+    """A document of the same list that moves another one."""
+
+    index: Annotated[int, Meta(description="Position in the request, from 0.", ge=0)]
+    cosine: float
+    moved: Annotated[float, Meta(description="How far it lifts the document, or lowers it.")]
+
+
+class DocumentNeighbours(Struct):
+    """The documents of the list that move a document, because their vectors are similar."""
+
+    index: Annotated[int, Meta(description="Position in the request, from 0.", ge=0)]
+    neighbours: Annotated[list[NearDocument], Meta(description="Nearest first; at most ten.")]
+    others: Annotated[float, Meta(description="How far all other neighbours move it.")]
+
+
 class Reasons(Struct):
     """The explanation of the scores."""
 
@@ -180,6 +241,16 @@ class Reasons(Struct):
     no_contributions: Annotated[
         str | None, Meta(description="Why the model gives no contributions.")
     ] = None
+    near_documents: Annotated[
+        list[DocumentNeighbours],
+        Meta(
+            description="Models in which documents borrow from their neighbours: for the first "
+            "documents of the ranking, in its order; at most 100."
+        ),
+    ] = []
+    moved: Annotated[
+        str | None, Meta(description="What the moves of neighbours are parts of, in words.")
+    ] = None
 
 
 class Ranking(Struct):
@@ -197,6 +268,57 @@ class Rankings(Struct):
     """Ranked lists, in the order of the request."""
 
     lists: list[Ranking]
+
+
+# Below, `list` is the name of a field.
+Teams = list[int]
+Positions = list[Annotated[int, Meta(ge=0)] | str]
+
+
+class LiveRanking(Ranking, kw_only=True):
+    """A ranked list of a live test, from two models.
+
+    `model` and `version` name both, as in `old:new`. The score of a document is that by the model
+    that picked it, so that scores do not fall from place to place.
+    """
+
+    list: Annotated[
+        str | None,
+        Meta(description="The id to send clicks with. null: the service takes none."),
+    ] = None
+    teams: Annotated[
+        Teams,
+        Meta(
+            description="Who picked each document. 0: the first model. 1: the second. -1: nobody, "
+            "as both would show it there, or as one has no documents left."
+        ),
+    ]
+
+
+class LiveRankings(Struct):
+    """Ranked lists of a live test, in the order of the request."""
+
+    lists: list[LiveRanking]
+
+
+class Clicks(Struct, forbid_unknown_fields=True):
+    """What was clicked on a list of a live test."""
+
+    list: Annotated[str, Meta(description="The id that came with the list.")]
+    clicks: Annotated[
+        Positions,
+        Meta(
+            description="A number is a position, from 0. A text is the id of a document. An empty "
+            "list: nothing was clicked.",
+            max_length=1000,
+        ),
+    ]
+
+
+class Stored(Struct):
+    """Clicks that are in the log."""
+
+    n_clicks: Annotated[int, Meta(description="Number of documents that were clicked.")]
 
 
 class Model(Struct):
@@ -259,14 +381,18 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not an error of ours
 REFUSALS = {
     "400": "The body cannot be read.",
     "401": "The token is missing or wrong.",
-    "404": "There is no such model.",
-    "406": "Explanations come as JSON only.",
+    "404": "There is no such model, or no such list.",
+    "406": "Explanations and live tests come as JSON only.",
     "408": "The body did not arrive in time.",
     "413": "The body is too large, or holds too many documents, lists or words of a query.",
     "415": "The body is in a format that the service does not take.",
     "422": "The body or a parameter is wrong. The message says where.",
     "503": "The model is not ready, or too many requests wait.",
     "504": "The lists were not ranked in time.",
+}
+REFUSED_CLICKS = {
+    "409": "The clicks on the list are in the log already.",
+    "410": "The list was shown too long ago.",
 }
 OPTIONS = [
     {
@@ -293,7 +419,10 @@ def openapi(settings: Settings) -> dict[str, Any]:
     >>> sorted(openapi(Settings({"m": Path("m.localrank")}, {}))["paths"])[:3]
     ['/healthz', '/metrics', '/readyz']
     """
-    types = (DocumentList, TextQuery, Batch, Ranking, Rankings, Models, Problem)
+    types: tuple[type, ...] = (DocumentList, TextQuery, Batch, Ranking, Rankings, Models, Problem)
+    live = settings.interleave is not None
+    if live:
+        types += (LiveRanking, LiveRankings, Clicks, Stored)
     schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
@@ -310,11 +439,13 @@ def openapi(settings: Settings) -> dict[str, Any]:
         return {"description": what, "content": {kind: {"schema": form}}}
 
     def refusals(*codes: str) -> dict[str, Any]:
-        return {code: told(REFUSALS[code], JSON, schema[Problem]) for code in codes}
+        words = REFUSALS | REFUSED_CLICKS
+        return {code: told(words[code], JSON, schema[Problem]) for code in codes}
 
     def ranks(asked: Any, answered: type, summary: str, named: bool) -> dict[str, Any]:
         answer = told("The ranking, best documents first.", JSON, schema[answered])
-        answer["content"][ARROW] = {}
+        if answered not in (LiveRanking, LiveRankings):
+            answer["content"][ARROW] = {}
         return {
             "post": {
                 "summary": summary,
@@ -344,8 +475,15 @@ def openapi(settings: Settings) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            "/v1/rank": ranks(features_or_words, Ranking, "Rank a list of documents.", False),
-            "/v1/batch": ranks(schema[Batch], Rankings, "Rank several lists.", False),
+            "/v1/rank": ranks(
+                features_or_words,
+                LiveRanking if live else Ranking,
+                "Rank a list of documents.",
+                False,
+            ),
+            "/v1/batch": ranks(
+                schema[Batch], LiveRankings if live else Rankings, "Rank several lists.", False
+            ),
             "/v1/models/{name}/rank": ranks(
                 features_or_words, Ranking, "Rank a list with this model.", True
             ),
@@ -359,6 +497,21 @@ def openapi(settings: Settings) -> dict[str, Any]:
         },
         "components": {"schemas": components},
     }
+    if settings.clicks_log is not None:
+        document["paths"]["/v1/clicks"] = {
+            "post": {
+                "summary": "Send the clicks on a list of a live test.",
+                "requestBody": {
+                    "required": True,
+                    "content": {JSON: {"schema": schema[Clicks]}},
+                },
+                "responses": {
+                    "200": told("The clicks are in the log.", JSON, schema[Stored]),
+                    **refusals(*(code for code in REFUSALS if code != "406"), *REFUSED_CLICKS),
+                },
+                **secured,
+            }
+        }
     if settings.token is not None:
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return document

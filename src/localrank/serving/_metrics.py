@@ -47,6 +47,9 @@ class Metrics:
         self.pending = gauge(
             "localrank_pending_requests", "Requests that wait or are being ranked."
         )
+        self.clicks = counter(
+            "localrank_clicks", "Requests that brought clicks on a list.", ["status"]
+        )
         self.reloads = counter(
             "localrank_reloads", "New model files, loaded or refused.", ["model", "result"]
         )

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,14 @@ from localrank.rankers import Ranker
 from localrank.rankers._categories import named_for
 from localrank.serving._examples import example_of
 from localrank.serving._explaining import reasons
+from localrank.serving._lists import Inputs, inputs_of
 from localrank.serving._messages import Id, Model, Refused
+from localrank.serving._number_tables import number_table
 from localrank.serving.settings import Settings
-from localrank.warmup import made_up_lists, rank_by_made_up_words
+from localrank.warmup import made_up_lists_for, rank_by_made_up_words
 
 if TYPE_CHECKING:
-    from localrank.text import TextRanker
+    from localrank.text import Encoder, TextRanker
 
 log = logging.getLogger("localrank.serving")
 # Number of hexadecimal digits of a version.
@@ -61,6 +64,11 @@ class Loaded:
     texts: TextRanker | None = None
     example: dict[str, Any] | None = None
 
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What the model takes for a document."""
+        return inputs_of(self.ranker, self.texts)
+
 
 class ServedModels:
     """The model behind each name: the newest of its files that could be loaded.
@@ -94,6 +102,7 @@ class ServedModels:
         self._problems: dict[str, str] = {}
         self._seen: dict[str, tuple[int, ...]] = {}
         self._one_at_a_time = threading.Lock()
+        self._read_encoder: Encoder | None = None
 
     @property
     def ready(self) -> bool:
@@ -147,7 +156,7 @@ class ServedModels:
         first = name not in self._seen
         self.n_loads += 1
         try:
-            model, self._seen[name] = _loaded(name, path)
+            model, self._seen[name] = _loaded(name, path, self._encoder)
         except Exception as error:  # whatever is wrong with the new file, the old model stays
             self._seen[name] = _state(path)
             self._problems[name] = str(error)
@@ -189,7 +198,16 @@ class ServedModels:
         if self.folder is None or name in self._loaded:
             return
         with suppress(OSError, ValueError):
-            self._loaded[name], _ = _loaded(name, self.folder / f"{name}.localrank")
+            path = self.folder / f"{name}.localrank"
+            self._loaded[name], _ = _loaded(name, path, self._encoder)
+
+    def _encoder(self) -> Encoder | None:
+        """The encoder of queries, read once and only for a model that needs it."""
+        if self.settings.encoder is not None and self._read_encoder is None:
+            from localrank.text import load_encoder
+
+            self._read_encoder = load_encoder(self.settings.encoder)
+        return self._read_encoder
 
     def described(self) -> list[Model]:
         """All models, the default first."""
@@ -217,7 +235,9 @@ class ServedModels:
         return result
 
 
-def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
+def _loaded(
+    name: str, path: Path, encoder: Callable[[], Encoder | None]
+) -> tuple[Loaded, tuple[int, ...]]:
     """A model that has ranked once, so that its code is compiled, and the state of its file."""
     for _ in range(N_ATTEMPTS):
         state = _state(path)
@@ -228,6 +248,8 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
         raise ValueError(f"{path}: the file changes faster than it can be read.")
     _warm(ranker)
     if texts is not None:
+        if texts.extractor_.with_vectors and (known := encoder()) is not None:
+            texts.extractor_.use_encoder(known)
         rank_by_made_up_words(texts)
     version = manifest["digest"][:N_DIGITS]
     example = example_of(ranker, texts)
@@ -235,8 +257,9 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
 
 
 def _warm(ranker: Ranker) -> None:
-    """Rank and explain made-up lists, so that all code is compiled."""
-    for dataset in made_up_lists(ranker.n_features_in_, ranker._door.feature_names):
+    """Read, rank and explain made-up lists, so that all code is compiled."""
+    number_table([b"[0]"])
+    for dataset in made_up_lists_for(ranker):
         # A model may refuse made-up documents that are too far from its training data.
         with suppress(ValueError):
             asked = named_for(ranker, dataset)

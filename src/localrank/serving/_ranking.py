@@ -6,24 +6,29 @@ import threading
 from functools import partial
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
+from localrank.serving._arrow import write_arrow
 from localrank.serving._explaining import reasons
 from localrank.serving._jobs import OneByOne
-from localrank.serving._messages import Place, Ranking, Refused
+from localrank.serving._lists import Lists, check_compared
+from localrank.serving._messages import ARROW, Place, Ranking, Rankings, Refused
 from localrank.serving._metrics import Metrics
 from localrank.serving._models import Loaded, ServedModels
-from localrank.serving._requests import Asked, Lists
+from localrank.serving._requests import Asked
 
 # Two rankings are compared by the documents that their first places have in common.
 N_FIRST = 10
+_encoder = msgspec.json.Encoder()
 
 
 def scored(model: Loaded, lists: Lists) -> Floats:
     """The scores of all rows, as `predict` gives them."""
     if not lists.dataset.n_documents:
         return np.empty(0)
+    check_compared(lists.dataset.query_sizes, model.inputs)
     try:
         return model.ranker.predict(lists.dataset)
     except ValueError as error:
@@ -41,28 +46,41 @@ def best_first(scores: Floats) -> Integers:
     return np.argsort(-scores, kind="stable")
 
 
-def rankings(
-    model: Loaded, lists: Lists, scores: Floats, *, top: int | None, explain: bool
-) -> list[Ranking]:
-    """The answer for each list."""
-    offsets = lists.dataset.offsets
-    parts = [scores[begin:end] for begin, end in pairwise(offsets)]
+def answer(
+    model: Loaded,
+    lists: Lists,
+    scores: Floats,
+    form: str,
+    *,
+    batch: bool,
+    top: int | None = None,
+    explain: bool = False,
+) -> bytes:
+    """The body of the answer."""
+    parts = [scores[begin:end] for begin, end in pairwise(lists.dataset.offsets.tolist())]
     orders = [best_first(part)[:top] for part in parts]
+    if form == ARROW:
+        return write_arrow(model.name, model.version, lists, orders, parts)
+    rankings = [
+        Ranking(
+            model.name,
+            model.version,
+            query,
+            len(ids),
+            [
+                Place(ids[index], index, score)
+                for index, score in zip(order.tolist(), part[order].tolist(), strict=True)
+            ],
+        )
+        for query, ids, order, part in zip(lists.queries, lists.ids, orders, parts, strict=True)
+    ]
     # A query of words may find no document: then there is nothing to explain.
-    explains = explain and len(scores) > 0
-    why = reasons(model.ranker, lists.dataset, orders) if explains else None
-    result = []
-    for number, (query, ids) in enumerate(zip(lists.queries, lists.ids, strict=True)):
-        part, order = parts[number], orders[number]
-        places = [
-            Place(ids[index], index, score)
-            for index, score in zip(order.tolist(), part[order].tolist(), strict=True)
-        ]
-        ranking = Ranking(model.name, model.version, query, len(ids), places)
-        if why is not None:
-            ranking.explanation = why[number]
-        result.append(ranking)
-    return result
+    if explain and len(scores):
+        for ranking, why in zip(
+            rankings, reasons(model.ranker, lists.dataset, orders), strict=True
+        ):
+            ranking.explanation = why
+    return _encoder.encode(Rankings(rankings) if batch else rankings[0])
 
 
 def agreement(first: Floats, second: Floats) -> tuple[float, float]:

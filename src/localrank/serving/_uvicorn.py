@@ -53,7 +53,7 @@ def borrowed(module: str, name: str, methods: Sequence[str]) -> type:
 
 
 if TYPE_CHECKING:
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
     from uvicorn.supervisors import Multiprocess
     from uvicorn.supervisors.multiprocess import Process
 else:
@@ -106,7 +106,10 @@ def run_workers(config: uvicorn.Config, folder: Path) -> None:
             uvicorn.Server(config).run()
             return
         log.warning("SIGHUP may replace the workers: %s.", LACKING["Multiprocess"])
-    workers = Workers(config, [config.bind_socket()], folder)
+    listening = config.bind_socket()
+    # Its address is printed now. Clients that connect before a worker is ready wait for it.
+    listening.listen(config.backlog)
+    workers = Workers(config, [listening], folder)
     try:
         workers.run()
     finally:
@@ -123,21 +126,29 @@ class Connection(HttpToolsProtocol):
       end after its answer, and an answer that nobody reads.
     - Trailers are dropped. Chunks that consist mostly of sizes and extensions close the connection.
     - While a request waits for the answer to an earlier one, nothing more is parsed or read.
+
+    uvicorn tells only the last request that its client has gone. Here the one that is being
+    answered learns it too, so that nothing is written into a closed connection.
     """
 
     _n_excess = 0
+    _n_rest = 0
     _in_head = True
+    _answering: RequestResponseCycle | None = None
     _waiting: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._received = bytearray()
+        self._received = b""
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self._is_read()
+        if self._answering is not None:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -149,15 +160,15 @@ class Connection(HttpToolsProtocol):
         begin = 0
         while begin < len(self._received) and not self.pipeline:
             if self.transport.is_closing():
-                self._received.clear()
+                self._received = b""
                 return
-            part = bytes(self._received[begin : begin + STEP])
+            part = self._received[begin : begin + max(STEP, self._n_rest)]
             begin += len(part)
             self._n_excess += len(part)
             super().data_received(part)
             if self._n_excess > HEAD_BYTES:
                 self._close()
-        del self._received[:begin]
+        self._received = self._received[begin:]
         self._read_no_more_than_is_answered()
 
     def _read_no_more_than_is_answered(self) -> None:
@@ -166,7 +177,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._in_head = True
-        self._n_excess = 0
+        self._n_excess = self._n_rest = 0
         self._wait()
         super().on_message_begin()
 
@@ -180,18 +191,26 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
+        # A body of known length is parsed at once, as no request can be behind it.
+        length = dict(self.headers).get(b"content-length", b"")
+        self._n_rest = int(length) if length.isdigit() else 0
         self._stop_waiting()
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
 
     def on_body(self, body: bytes) -> None:
         # Counted as received, so once for itself and once for what may surround it.
         self._n_excess -= 2 * len(body)
+        self._n_rest -= len(body)
         super().on_body(body)
 
     def on_response_complete(self) -> None:
         # The next head has its time from now on, and so has the rest of a body that nobody needs.
         self._wait()
+        next_cycle = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
+        self._answering = next_cycle
         self._read_no_more_than_is_answered()
         if self._received:
             self.loop.call_soon(self._parse)

@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from localrank.serving._clicks_endpoint import open_clicks_log
 from localrank.serving._models import ServedModels
 from localrank.serving._uvicorn import http_protocol, run_workers
 from localrank.serving.application import Application
@@ -35,7 +36,7 @@ class _Worker:
 
     def __call__(self) -> Any:
         _log(self.log_level)
-        return Application(self.settings, self.folder).asgi
+        return Application(self.settings, self.folder)
 
 
 def serve(
@@ -72,6 +73,7 @@ def serve(
         "log_config": None,
         "access_log": access_log,
         "server_header": False,
+        "proxy_headers": access_log,  # they tell the client's address, which nothing else needs
         "http": http_protocol(),
         "ws": "none",
         "timeout_graceful_shutdown": GRACE,
@@ -87,6 +89,9 @@ def serve(
         if models.problems:
             raise ValueError(next(iter(models.problems.values())))
         del models
+        if settings.clicks_log is not None:
+            # A folder that cannot be written is an error of the command, too.
+            open_clicks_log(settings)[1].close()
         (folder / "metrics").mkdir()
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")
         app: Any = _Worker(settings, log_level, folder)

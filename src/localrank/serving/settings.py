@@ -31,12 +31,23 @@ class Settings:
         The most documents and lists in a request.
     max_query_words : int
         The most words in a query, for models that take words.
+    encoder : Path or None
+        Folder of the encoder of queries, for models that rank by vectors, too. None: requests
+        bring the vector of their query.
     max_queue : int
         The most requests that wait or are ranked at once.
     timeout : float
         The most seconds that a request may take, from its first byte on.
     reload_interval : float
         Seconds between two checks for new model files.
+    interleave : (str, str) or None
+        Two models that share each list in a live test, in answers to requests that name no model.
+    clicks_log : Path or None
+        Folder where clicks on the lists of the live test are kept. None: the service takes none.
+    clicks_within : float
+        The most seconds between an answer and the clicks on it.
+    clicks_log_size : int
+        The most bytes in `clicks_log`. The oldest clicks are deleted when it is full.
 
     Examples
     --------
@@ -53,9 +64,14 @@ class Settings:
     max_documents: int = 10_000
     max_lists: int = 1_000
     max_query_words: int = 1_000
+    encoder: Path | None = None
     max_queue: int = 64
     timeout: float = 2.0
     reload_interval: float = 1.0
+    interleave: tuple[str, str] | None = None
+    clicks_log: Path | None = None
+    clicks_within: float = 3600.0
+    clicks_log_size: int = 1 << 30
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -79,6 +95,7 @@ class Settings:
                 raise ValueError(f"The share of {name!r} must lie in [0, 1]. Got {share} instead.")
         if (total := math.fsum(self.shares.values())) > 1:
             raise ValueError(f"Shares must add up to at most 1. Got {total:g} instead.")
+        self._check_live_test()
         if self.token is not None and not isinstance(self.token, str):
             raise ValueError(
                 f"The 'token' parameter of Settings must be a str. Got {type(self.token).__name__} "
@@ -93,6 +110,25 @@ class Settings:
             raise ValueError(
                 "A token must be printable ASCII text without spaces at its ends, and must not be "
                 "empty."
+            )
+
+    def _check_live_test(self) -> None:
+        if self.interleave is None:
+            if self.clicks_log is not None:
+                raise ValueError(
+                    "A log of clicks belongs to a live test: name the two models to interleave."
+                )
+            return
+        for name in self.interleave:
+            if name not in self.models:
+                raise unknown("There is no model", name, self.models)
+        if len(set(self.interleave)) != 2:
+            raise ValueError(
+                f"A live test needs two different models. Got {self.interleave[0]!r} twice."
+            )
+        if self.shares:
+            raise ValueError(
+                "Models either share the requests, or a live test's lists: leave out the shares."
             )
 
     @property

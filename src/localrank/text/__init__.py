@@ -6,6 +6,8 @@ from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank.text.analysis import Analyzer as Analyzer
+    from localrank.text.encoders import Encoder as Encoder
+    from localrank.text.encoders import load_encoder as load_encoder
     from localrank.text.example_texts import ExampleTexts as ExampleTexts
     from localrank.text.example_texts import load_example as load_example
     from localrank.text.extractor import FeatureExtractor as FeatureExtractor
@@ -17,5 +19,6 @@ if TYPE_CHECKING:
     from localrank.text.sources import read_queries as read_queries
     from localrank.text.text_ranker import RankedDocuments as RankedDocuments
     from localrank.text.text_ranker import TextRanker as TextRanker
+    from localrank.text.vector_index import VectorIndex as VectorIndex
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -13,6 +13,7 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._checks import is_missing
+from localrank.text._definitions import n_sentences
 
 # A part of a corpus ends when it has this many characters.
 PART_CHARACTERS = 2**24
@@ -44,18 +45,30 @@ class Reader:
         Keys of a document's numbers.
     id_key : str or None
         Key of a document's id. None: documents need no ids and are numbered from 1.
+    with_sentences : bool, default=False
+        Whether the number of sentences in each field follows a document's numbers.
     """
 
     def __init__(
-        self, fields: Mapping[str, Sequence[str]], columns: Sequence[str], id_key: str | None
+        self,
+        fields: Mapping[str, Sequence[str]],
+        columns: Sequence[str],
+        id_key: str | None,
+        with_sentences: bool = False,
     ) -> None:
         self.fields = fields
         self.columns = columns
         self.id_key = id_key
+        self.with_sentences = with_sentences
         self._n_read = 0
         self._unseen = {key for keys in fields.values() for key in keys}
         self._unseen_columns = set(columns)
         self._keys: list[str] = []
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers are kept for a document."""
+        return len(self.columns) + self.with_sentences * len(self.fields)
 
     def parts(self, corpus: Any) -> Iterator[Part]:
         """The documents in parts. Refuses a corpus in which no document has some key."""
@@ -89,12 +102,12 @@ class Reader:
         return part
 
     def _empty(self) -> Part:
-        return Part(len(self.columns), texts=[[] for _ in self.fields])
+        return Part(self.n_numbers, texts=[[] for _ in self.fields])
 
     def _read(self, document: Any, part: Part) -> int:
         """Add a document to a part. Returns the number of its characters."""
         self._n_read += 1
-        if not isinstance(document, Mapping):
+        if type(document) is not dict and not isinstance(document, Mapping):
             raise ValueError(
                 f"{self._where()} must be a dictionary. Got {type(document).__name__} instead."
             )
@@ -103,10 +116,17 @@ class Reader:
         part.ids.append(self._id(document))
         size = 0
         for texts, keys in zip(part.texts, self.fields.values(), strict=True):
-            text = "\n".join([self._text(document, key) for key in keys])
+            if len(keys) == 1:
+                text = self._text(document, keys[0])
+            else:
+                text = "\n".join([self._text(document, key) for key in keys])
             texts.append(text)
             size += len(text)
-        part.values.append([self._number(document, key) for key in self.columns])
+        if self.n_numbers:
+            numbers = [self._number(document, key) for key in self.columns]
+            if self.with_sentences:
+                numbers += [float(n_sentences(texts[-1])) for texts in part.texts]
+            part.values.append(numbers)
         return size
 
     def _where(self) -> str:
@@ -116,6 +136,8 @@ class Reader:
         if self.id_key is None:
             return str(self._n_read)
         value = document.get(self.id_key)
+        if type(value) is str and value:
+            return value
         if is_missing(value) or value == "":
             raise ValueError(f"{self._where()} has no {self.id_key!r}: each document needs an id.")
         if isinstance(value, bool | float | list | dict):
@@ -127,7 +149,8 @@ class Reader:
     def _text(self, document: Mapping[str, Any], key: str) -> str:
         value = document.get(key)
         if isinstance(value, str):
-            self._unseen.discard(key)
+            if self._unseen:
+                self._unseen.discard(key)
             return value
         if not is_missing(value):
             raise ValueError(f"{self._where()}: {key!r} must be a text. Got {value!r} instead.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,10 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.rules import Rule, Rules, check_together, instance, instances, texts
+from localrank._base.rules import (
+    Rule,
+    Rules,
+    check_together,
+    instance,
+    instances,
+    optional,
+    texts,
+)
 from localrank._kernels.numbers import MAX_MAGNITUDE
+from localrank._kernels.vectors import Singles
 from localrank.data._checks import checked_ids, first_repeated
-from localrank.text._corpus import Reader
+from localrank.text._corpus import Part, Reader
 from localrank.text._postings import Numbers, Postings, added, chained, inverted
 from localrank.text._proximity import appended_words
 from localrank.text._stream import Stream
@@ -29,6 +38,22 @@ _numbers = Rule(
     ),
     f"numbers within ±{MAX_MAGNITUDE:g}, or NaN, of shape (n_documents, any)",
 )
+
+
+def _vectors(*axes: str) -> Rule:
+    return Rule(
+        lambda value, sizes: (
+            isinstance(value, np.ndarray)
+            and value.dtype == np.float32
+            and value.ndim == len(axes)
+            and all(
+                sizes.setdefault(axis, length) == length
+                for axis, length in zip(axes, value.shape, strict=True)
+            )
+            and bool(np.isfinite(value).all())
+        ),
+        f"finite numbers of 32 bits, of shape ({', '.join(axes)})",
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,19 +72,28 @@ class Index:
     streams : list of Stream
         One stream for each field. If there are several fields, one more for all together.
     columns : ndarray of shape (n_documents, n_columns)
-        Numbers of the documents. NaN: a document has no number.
+        Numbers of the documents. NaN: a document has no number. If features ask for sentences,
+        the last columns are their numbers, one for each field.
+    vectors : ndarray of float32, shape (n_documents, n_dimensions), optional
+        Vectors of the documents; zeros where a document has none. None: no document has one.
+    encoder_mark : ndarray of float32, shape (n_dimensions,), optional
+        By which the encoder of the documents is known again. None: the vectors were given.
     """
 
     document_ids: Array
     vocabulary: Vocabulary
     streams: list[Stream]
     columns: Floats
+    vectors: Singles | None = None
+    encoder_mark: Singles | None = None
 
     _fitted: ClassVar[Rules] = {
         "document_ids": texts("n_documents"),
         "vocabulary": instance(Vocabulary),
         "streams": instances(Stream),
         "columns": _numbers,
+        "vectors": optional(_vectors("n_documents", "n_dimensions")),
+        "encoder_mark": optional(_vectors("n_dimensions")),
     }
 
     def _check_fitted(self) -> None:
@@ -105,10 +139,19 @@ class Index:
         for stream in self.streams:
             arrays += [stream.begins, stream.documents, stream.counts, stream.lengths]
             arrays += [] if stream.terms is None else [stream.terms]
+        arrays += [] if self.vectors is None else [self.vectors]
         return self.document_ids.nbytes + sum(array.nbytes for array in arrays)
 
 
-def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool) -> Index:
+def build_index(
+    corpus: Any,
+    reader: Reader,
+    analyzer: Any,
+    *,
+    with_words: bool,
+    vectors_of: Callable[[Part], Singles] | None = None,
+    encoder_mark: Singles | None = None,
+) -> Index:
     """Read a corpus in parts and index it.
 
     Parameters
@@ -118,10 +161,15 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
     analyzer : Analyzer or callable
     with_words : bool
         Whether to keep the words of documents in their order.
+    vectors_of : callable or None
+        Gives the documents of a part their vectors. None: they have none.
+    encoder_mark : ndarray or None
+        The index keeps it.
     """
     numbering = Numbering(analyzer)
     ids: list[str] = []
     values: list[Floats] = []
+    vectors: list[Singles] = []
     n_fields = len(reader.fields)
     postings: list[list[Postings]] = [[] for _ in range(n_fields)]
     lengths: list[list[Integers]] = [[] for _ in range(n_fields)]
@@ -130,6 +178,8 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
         first = len(ids)
         ids += documents.ids
         values.append(documents.columns)
+        if vectors_of is not None:
+            vectors.append(vectors_of(documents))
         for field, field_texts in enumerate(documents.texts):
             terms, bounds = numbering.number(field_texts)
             postings[field].append(inverted(terms, bounds, len(numbering), first))
@@ -144,7 +194,14 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
         kept = np.concatenate(words[field]) if with_words else None
         words[field].clear()
         streams.append(Stream(*chain, np.concatenate(lengths[field]), kept))
-    return Index(document_ids, numbering.vocabulary(), with_whole(streams), np.concatenate(values))
+    return Index(
+        document_ids,
+        numbering.vocabulary(),
+        with_whole(streams),
+        np.concatenate(values),
+        np.concatenate(vectors) if vectors else None,
+        encoder_mark,
+    )
 
 
 def checked_document_ids(ids: list[str]) -> Array:

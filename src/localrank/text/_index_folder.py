@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import reduce
 from io import BufferedReader
@@ -22,9 +22,10 @@ import numpy as np
 from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import Estimator, is_estimator
 from localrank._base.rules import Rule, Rules, check_fitted, whole
+from localrank._kernels.vectors import Singles
 from localrank.persistence.encoding import Writer
 from localrank.persistence.files import save_model, sign
-from localrank.text._corpus import Reader
+from localrank.text._corpus import Part, Reader
 from localrank.text._index import Index, checked_document_ids
 from localrank.text._postings import Numbers, Postings, added, append_postings, inverted
 from localrank.text._stream import Stream
@@ -41,6 +42,8 @@ _DTYPES = {
     "lengths": "<i8",
     "words": "<i4",
     "columns": "<f8",
+    "vectors": "<f4",
+    "mark": "<f4",
 }
 
 _TEXTS = ("ids", "terms")
@@ -113,12 +116,14 @@ def store_index(
     *,
     with_words: bool,
     private_key: bytes | None,
+    vectors_of: Callable[[Part], Singles] | None = None,
+    encoder_mark: Singles | None = None,
 ) -> Index:
     """Read a corpus in parts, and write its index and its extractor to a folder.
 
     Parameters
     ----------
-    corpus, reader, analyzer, with_words
+    corpus, reader, analyzer, with_words, vectors_of, encoder_mark
         As in `build_index`.
     folder : path
         A new or empty folder.
@@ -132,8 +137,10 @@ def store_index(
     if private_key is not None:
         sign(bytes(32), private_key)
     with _new_folder(folder) as path:
-        files = write_index(corpus, reader, analyzer, path, with_words=with_words)
-        index = mapped_index(path, files, len(reader.fields))
+        index, files = write_index(
+            corpus, reader, analyzer, path,
+            with_words=with_words, vectors_of=vectors_of, encoder_mark=encoder_mark,
+        )  # fmt: skip
         stored = StoredIndex(extractor)
         stored.files_, stored.n_documents_ = files, index.n_documents
         save_model(stored, path / EXTRACTOR_FILE, private_key)
@@ -161,8 +168,15 @@ def _new_folder(folder: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_index(
-    corpus: Any, reader: Reader, analyzer: Any, folder: Path, *, with_words: bool
-) -> Files:
+    corpus: Any,
+    reader: Reader,
+    analyzer: Any,
+    folder: Path,
+    *,
+    with_words: bool,
+    vectors_of: Callable[[Part], Singles] | None = None,
+    encoder_mark: Singles | None = None,
+) -> tuple[Index, Files]:
     """Read a corpus in parts, and write its index to a folder.
 
     Memory holds one part of the texts and its postings, the ids of documents, the different terms,
@@ -170,7 +184,7 @@ def write_index(
 
     Parameters
     ----------
-    corpus, reader, analyzer, with_words
+    corpus, reader, analyzer, with_words, vectors_of, encoder_mark
         As in `build_index`.
     folder : path
         An empty folder.
@@ -180,7 +194,7 @@ def write_index(
     n_fields = len(reader.fields)
     n_streams = n_fields + (n_fields > 1)
     with ExitStack() as stack:
-        spools = [stack.enter_context(Spool(folder)) for _ in range(n_streams)]
+        spools = [stack.enter_context(Spool(folder)) for _ in range(n_fields)]
         files: dict[str, ArrayFile] = {}
 
         def file_of(name: str, *row: int) -> ArrayFile:
@@ -191,33 +205,64 @@ def write_index(
 
         for documents in reader.parts(corpus):
             numbered = [numbering.number(texts) for texts in documents.texts]
-            postings = [
-                inverted(terms, bounds, len(numbering), len(ids)) for terms, bounds in numbered
-            ]
-            lengths = [bounds[1:] - bounds[:-1] for _, bounds in numbered]
+            lengths = [np.diff(bounds) for _, bounds in numbered]
             if n_fields > 1:
-                postings.append(reduce(added, postings))
-                lengths.append(sum(lengths[1:], start=lengths[0]))
+                lengths.append(np.sum(lengths, axis=0))
             for stream in range(n_streams):
-                spools[stream].add(postings[stream])
                 file_of(f"stream{stream}.lengths").append(lengths[stream])
-            if with_words:
-                for stream, (terms, _) in enumerate(numbered):
+            for stream, (terms, bounds) in enumerate(numbered):
+                spools[stream].add(inverted(terms, bounds, len(numbering), len(ids)))
+                if with_words:
                     file_of(f"stream{stream}.words").append(terms)
-            file_of("columns", len(reader.columns)).append(documents.columns)
+            file_of("columns", reader.n_numbers).append(documents.columns)
+            if vectors_of is not None:
+                vectors = vectors_of(documents)
+                file_of("vectors", vectors.shape[1]).append(vectors)
             ids += documents.ids
-        checked_document_ids(ids)
+        document_ids = checked_document_ids(ids)
+        if encoder_mark is not None:
+            file_of("mark").append(encoder_mark)
         vocabulary = numbering.vocabulary()
         for name, texts in zip(_TEXTS, (Vocabulary.of(ids), vocabulary), strict=True):
             file_of(f"{name}.letters").append(texts.letters)
             file_of(f"{name}.begins").append(texts.begins)
-        for stream, spool in enumerate(spools):
-            file_of(f"stream{stream}.begins").append(spool.begins(len(vocabulary)))
-            to = file_of(f"stream{stream}.documents"), file_of(f"stream{stream}.counts")
-            for block in spool.blocks():
-                for file, values in zip(to, block, strict=True):
+        to = [
+            [file_of(f"stream{stream}.{name}") for name in Postings._fields]
+            for stream in range(n_streams)
+        ]
+        for begins, _, _ in to:
+            begins.append([0])
+        n_written = [0] * n_streams
+        for blocks in merged_blocks(spools, len(vocabulary)):
+            whole = [reduce(added, blocks)] if n_fields > 1 else []
+            for stream, postings in enumerate([*blocks, *whole]):
+                begins, *others = to[stream]
+                begins.append(n_written[stream] + postings.begins[1:])
+                for file, values in zip(others, postings[1:], strict=True):
                     file.append(values)
-    return {name: (file.facts.shape, file.facts.digest) for name, file in files.items()}
+                n_written[stream] += len(postings.documents)
+        # What was just written is not read again to check it.
+        arrays = {name: file.mapped() for name, file in files.items()}
+    texts = Vocabulary(arrays["terms.letters"], arrays["terms.begins"])
+    streams = _streams(arrays.__getitem__, arrays, n_fields)
+    index = Index(
+        document_ids, texts, streams, arrays["columns"], arrays.get("vectors"), arrays.get("mark")
+    )
+    return index, {name: (file.facts.shape, file.facts.digest) for name, file in files.items()}
+
+
+def _streams(array: Callable[[str], Any], names: Collection[str], n_fields: int) -> list[Stream]:
+    """The streams of fields, and of all together, from arrays by name."""
+    return [
+        Stream(
+            array(f"{name}.begins"),
+            array(f"{name}.documents"),
+            array(f"{name}.counts"),
+            array(f"{name}.lengths"),
+            array(f"{name}.words") if f"{name}.words" in names else None,
+        )
+        for name in (f"stream{stream}" for stream in range(n_fields + (n_fields > 1)))
+    ]
 
 
 def check_files(folder: Path, files: Files) -> None:
@@ -239,22 +284,13 @@ def mapped_index(folder: Path, files: Files, n_fields: int) -> Index:
         return mapped_array(folder / f"{name}.npy", dtype, ArrayFacts(*files[name]))
 
     names, vocabulary = (Vocabulary(array(f"{n}.letters"), array(f"{n}.begins")) for n in _TEXTS)
-    streams = []
-    for stream in range(n_fields + (n_fields > 1)):
-        name = f"stream{stream}"
-        streams.append(
-            Stream(
-                array(f"{name}.begins"),
-                array(f"{name}.documents"),
-                array(f"{name}.counts"),
-                array(f"{name}.lengths"),
-                array(f"{name}.words") if f"{name}.words" in files else None,
-            )
-        )
+    streams = _streams(array, files, n_fields)
     try:
         for part in (names, vocabulary, *streams):
             check_fitted(part)
-        index = Index(checked_document_ids(names.terms()), vocabulary, streams, array("columns"))
+        vectors, mark = (array(name) if name in files else None for name in ("vectors", "mark"))
+        document_ids = checked_document_ids(names.terms())
+        index = Index(document_ids, vocabulary, streams, array("columns"), vectors, mark)
         check_fitted(index)
     except ValueError as error:
         raise ValueError(f"{folder}: the index cannot be used: {error}") from None
@@ -304,7 +340,7 @@ class ArrayFile:
         self._row = row
         self._n_rows = 0
         self._digest = hashlib.sha256()
-        self._file: BinaryIO = path.open("xb")
+        self._file: BinaryIO = path.open("x+b")
         self._file.write(bytes(_HEADER))
 
     def append(self, rows: Any) -> None:
@@ -319,6 +355,11 @@ class ArrayFile:
     def facts(self) -> ArrayFacts:
         """The shape and digest of the rows written so far."""
         return ArrayFacts((self._n_rows, *self._row), self._digest.hexdigest())
+
+    def mapped(self) -> Array:
+        """The rows written so far, mapped into memory."""
+        self._file.flush()
+        return _mapped(self._file, self._dtype, self.facts.shape)
 
     def __enter__(self) -> Self:
         return self
@@ -356,9 +397,13 @@ def mapped_array(path: Path, dtype: str, facts: ArrayFacts) -> Array:
             raise ValueError(
                 f"{path} is damaged, or belongs to another index. Build the index again."
             )
-        if not prod(shape):
-            return np.empty(shape, kind)
-        return np.asarray(np.memmap(file, kind, "r", _HEADER, shape))
+        return _mapped(file, kind, shape)
+
+
+def _mapped(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    if not prod(shape):
+        return np.empty(shape, dtype)
+    return np.asarray(np.memmap(file, dtype, "r", _HEADER, shape))
 
 
 def _opened(path: Path) -> BufferedReader:
@@ -414,10 +459,9 @@ class Spool:
     >>> with Spool(Path()) as spool:
     ...     spool.add(early)
     ...     spool.add(late)
-    ...     begins = spool.begins(2).tolist()
-    ...     merged = [(documents.tolist(), counts.tolist()) for documents, counts in spool.blocks()]
-    >>> begins, merged
-    ([0, 3, 4], [([0, 1, 2, 2], [5, 6, 7, 8])])
+    ...     [merged] = spool.blocks(np.array([0, 2]))
+    >>> [values.tolist() for values in merged]
+    [[0, 3, 4], [0, 1, 2, 2], [5, 6, 7, 8]]
     """
 
     def __init__(self, folder: Path) -> None:
@@ -461,14 +505,14 @@ class Spool:
         begins[1 : len(self._totals) + 1] = self._totals
         return np.cumsum(begins, out=begins)
 
-    def blocks(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """The documents and counts of all postings in order, in blocks of some terms each."""
-        begins = self.begins(len(self._totals))
-        bounds = _block_bounds(begins)
+    def blocks(self, bounds: Integers) -> Iterator[Postings]:
+        """All postings in blocks of some terms, from each of these terms to the next."""
+        begins = self.begins(bounds[-1])
         term_cuts, cuts = self._cuts(bounds)
         for block, (low, high) in enumerate(pairwise(bounds.tolist())):
-            at = begins[low:high] - begins[low]
-            documents, counts = (np.empty(begins[high] - begins[low], np.int32) for _ in range(2))
+            block_begins = begins[low : high + 1] - begins[low]
+            at = block_begins[:-1].copy()
+            documents, counts = (np.empty(block_begins[-1], np.int32) for _ in range(2))
             for part in range(len(cuts)):
                 terms = _read(self._terms, *term_cuts[part, block : block + 2]) - low
                 sizes = _read(self._sizes, *term_cuts[part, block : block + 2])
@@ -480,7 +524,7 @@ class Spool:
                     ends, documents, counts,
                 )  # fmt: skip
                 at[terms] = ends
-            yield documents, counts
+            yield Postings(block_begins, documents, counts)
 
     def _cuts(self, bounds: Integers) -> tuple[Integers, Integers]:
         """The offsets of the blocks in each part's terms and postings: (n_parts, n_blocks + 1)."""
@@ -493,13 +537,14 @@ class Spool:
         return np.array(term_cuts), np.array(cuts)
 
 
-def _block_bounds(begins: Integers) -> Integers:
-    """The first term of each block, and the end."""
+def merged_blocks(spools: Sequence[Spool], n_terms: int) -> Iterator[tuple[Postings, ...]]:
+    """The postings of several spools in blocks of the same terms."""
+    begins = np.sum([spool.begins(n_terms) for spool in spools], axis=0)
     bounds = [0]
-    while bounds[-1] < len(begins) - 1:
+    while bounds[-1] < n_terms:
         most = begins[bounds[-1]] + BLOCK_POSTINGS
         bounds.append(max(bounds[-1] + 1, int(np.searchsorted(begins, most, "right")) - 1))
-    return np.array(bounds)
+    yield from zip(*(spool.blocks(np.array(bounds)) for spool in spools), strict=True)
 
 
 def _read(file: IO[bytes], begin: int, end: int) -> Numbers:

@@ -15,12 +15,20 @@ from localrank._base.arrays import Floats, Integers
 from localrank._kernels.compilation import kernel
 from localrank.data.errors import AdvisedError
 from localrank.text._corpus import Part
+from localrank.text._definitions import ARTICLES, ASKED, definition_features, query_facts
 from localrank.text._index import Index, joined_words, with_whole
 from localrank.text._postings import Numbers, counts_in, inverted, squared_norms
 from localrank.text._proximity import proximity_features, taken_words
 from localrank.text._stream import Stream, inverse_document_frequency
 from localrank.text._vocabulary import Numbering
-from localrank.text.naming import FROM_COUNTS, PROXIMITY, stream_names
+from localrank.text.naming import (
+    DEFINITION,
+    FROM_COUNTS,
+    PROXIMITY,
+    QUERY_FEATURES,
+    SENTENCES,
+    stream_names,
+)
 
 
 @dataclass(frozen=True)
@@ -128,8 +136,12 @@ class QueryFeatures:
         split = [name.rpartition(".")[::2] for name in names]
         # For each stream: the positions of its features, and their columns in its table.
         self.from_counts = [_places(split, stream, FROM_COUNTS) for stream in stream_names(fields)]
-        self.from_words = [_places(split, stream, PROXIMITY) for stream in stream_names(fields)]
-        self.query_length = [place for place, name in enumerate(names) if name == "query_length"]
+        self.proximity = [_places(split, stream, PROXIMITY) for stream in stream_names(fields)]
+        self.definitions = [_places(split, stream, DEFINITION) for stream in stream_names(fields)]
+        self.sentences = [
+            _places(split, stream, (SENTENCES,))[0] for stream in stream_names(fields)
+        ]
+        self.of_query = {name: place for place, name in enumerate(names) if name in QUERY_FEATURES}
 
     def terms_of(self, query: str) -> QueryTerms:
         """The terms of a query. Refuses a query of too many different ones."""
@@ -196,9 +208,12 @@ class QueryFeatures:
         terms = self.terms_of(query)
         streams = self.index.streams
         norms = [stream.norms for stream in streams]
-        return self._table(
+        table = self._table(
             terms, terms.numbers, streams, norms, documents, self.index.columns[documents]
         )
+        self._add_query(table, terms, query)
+        self._add_from_words(table, terms, terms.numbers, self._asked, streams, documents)
+        return table
 
     def of_texts(self, query: str, given: Documents) -> Floats:
         """The features of documents that are given as texts, columns included."""
@@ -210,7 +225,11 @@ class QueryFeatures:
             idf = inverse_document_frequency(frequencies, known.n_documents)
             norms.append(np.sqrt(squared_norms(*stream.postings, idf, stream.n_documents)))
         documents = np.arange(len(given.columns))
-        return self._table(terms, numbers, given.streams, norms, documents, given.columns)
+        table = self._table(terms, numbers, given.streams, norms, documents, given.columns)
+        self._add_query(table, terms, query)
+        asked = given.numbering.numbers(self._asked_terms).astype(np.int64)
+        self._add_from_words(table, terms, numbers, asked, given.streams, documents)
+        return table
 
     def _table(
         self,
@@ -222,9 +241,12 @@ class QueryFeatures:
         columns: Floats,
     ) -> Floats:
         """The features of documents. `numbers` are the query's terms as `streams` number them."""
-        table = np.empty((len(documents), self.n_features + columns.shape[1]))
-        table[:, self.n_features :] = columns
-        table[:, self.query_length] = len(terms.sequence)
+        n_columns = columns.shape[1] - (self.n_fields if any(self.sentences) else 0)
+        table = np.empty((len(documents), self.n_features + n_columns))
+        table[:, self.n_features :] = columns[:, :n_columns]
+        for place, to in enumerate(self.sentences):
+            fields = slice(None) if place == self.n_fields else slice(place, place + 1)
+            table[:, to] = columns[:, n_columns:][:, fields].sum(axis=1, keepdims=True)
         for place, stream in enumerate(streams):
             to, columns_of = self.from_counts[place]
             if len(to):
@@ -239,7 +261,6 @@ class QueryFeatures:
                     self.parameters,
                 )
                 table[:, to] = made[:, columns_of]
-        self._add_proximity(table, terms, numbers, streams[: self.n_fields], documents)
         return table
 
     def _statistics(self, terms: QueryTerms, stream: Stream) -> Floats:
@@ -259,23 +280,52 @@ class QueryFeatures:
             ]
         )
 
-    def _add_proximity(
+    def _add_query(self, table: Floats, terms: QueryTerms, query: str) -> None:
+        """Fill in the features of the query alone."""
+        facts = {"query_length": float(len(terms.sequence))}
+        if self.of_query.keys() - facts.keys():
+            facts |= query_facts(query)
+        for name, place in self.of_query.items():
+            table[:, place] = facts[name]
+
+    def _add_from_words(
         self,
         table: Floats,
         terms: QueryTerms,
         numbers: Integers,
-        fields: Sequence[Stream],
+        asked: Integers,
+        streams: Sequence[Stream],
         documents: Integers,
     ) -> None:
-        if not any(len(to) for to, _ in self.from_words):
+        """Fill in the features that need the words of documents in their order."""
+        if not any(len(to) for to, _ in (*self.proximity, *self.definitions)):
             return
+        fields = streams[: self.n_fields]
         texts = [taken_words(_words(stream), stream.word_bounds, documents) for stream in fields]
         if len(texts) > 1:
             texts.append(joined_words(texts))
-        for (to, columns_of), (words, begins) in zip(self.from_words, texts, strict=True):
+        for place, text in enumerate(texts):
+            to, columns_of = self.proximity[place]
             if len(to):
-                made = proximity_features(words, begins, numbers, terms.sequence)
+                made = proximity_features(*text, numbers, terms.sequence)
                 table[:, to] = made[:, columns_of]
+            to, columns_of = self.definitions[place]
+            if len(to):
+                phrase = numbers[terms.sequence]
+                made = definition_features(*text, phrase, asked, len(ARTICLES))
+                table[:, to] = made[:, columns_of]
+
+    @cached_property
+    def _asked_terms(self) -> list[str]:
+        """The words of `ASKED` as terms, if a feature asks for them."""
+        if not any(len(to) for to, _ in self.definitions):
+            return []
+        return [term for word in ASKED for term in self.analyzer(word)]
+
+    @cached_property
+    def _asked(self) -> Integers:
+        """The numbers of these terms in the vocabulary. -1: it does not have the term."""
+        return self.index.vocabulary.numbers(self._asked_terms).astype(np.int64)
 
 
 def _highest(

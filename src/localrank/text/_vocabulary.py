@@ -119,8 +119,7 @@ class Numbering:
         """The numbers of the terms of texts, and the offsets of the texts."""
         if not self._is_plain:
             return self._number_by_call(texts)
-        letters = self.analyzer.letters
-        words, bounds = self._words.number_text([letters(text) for text in texts])
+        words, bounds = self._words.number_text(*self.analyzer.lines(texts))
         if self._words is self._terms:
             return words, bounds
         new = self.analyzer.terms_of(self._words.words(len(self._term_of_word)))

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Integers
 from localrank._kernels.compilation import kernel
+from localrank._kernels.hashing import first_bytes, hash_of, inlined, same_bytes
+from localrank._kernels.strings import MARGIN, character_at
 from localrank.text._characters import ALONE, BREAK, LETTER, MARK, ascii_classes, unicode_classes
-
-# An array handed to a function costs two atomic operations, and there are several calls a word.
-inlined = kernel(forceinline=True)
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int32]
@@ -24,6 +23,8 @@ Slots = NDArray[np.uint64]
 _FIRST_WORDS, _FIRST_LETTERS = 256, 2048
 # Bytes of a word that a slot holds.
 _SHORT = 7
+# Bytes of the texts whose words are looked up together. Few, for the processor's cache.
+_BLOCK = 2**14
 
 
 class WordTable:
@@ -32,7 +33,7 @@ class WordTable:
     Examples
     --------
     >>> table = WordTable()
-    >>> numbers, bounds = table.number_text([b"to be or not to be", b"be"])
+    >>> numbers, bounds = table.number_text(*as_lines([b"to be or not to be", b"be"]))
     >>> numbers.tolist(), bounds.tolist(), table.words()
     ([0, 1, 2, 3, 0, 1, 1], [0, 6, 7], ['to', 'be', 'or', 'not'])
     """
@@ -70,19 +71,24 @@ class WordTable:
         """The words, from one on."""
         return words_of(self._letters, self._begins[first : self._n_words + 1])
 
-    def number_text(self, texts: Sequence[bytes]) -> tuple[Numbers, Integers]:
-        """The number of each word of texts, and where each text begins; new words are added."""
-        text, bounds = joined(texts)
-        classes = ascii_classes() if text.isascii() else unicode_classes()
-        data = np.frombuffer(text, np.uint8)
-        # A word takes a byte and ends at another, at the end of a text, or after three.
-        numbers = np.empty((len(data) + len(texts)) // 2 + 1, np.int32)
-        starts = np.zeros(len(texts) + 1, np.int64)
+    def number_text(self, lines: bytes, begins: Integers) -> tuple[Numbers, Integers]:
+        """The number of each word of texts, and where each text begins; new words are added.
+
+        Each text ends with a line end, so that no word goes on into the next.
+        """
+        classes = ascii_classes() if lines.isascii() else unicode_classes()
+        data = _with_margin(lines)
+        # A word takes a byte and ends at another, or takes three.
+        numbers = np.empty(len(lines) // 2, np.int32)
+        starts = np.zeros(len(begins), np.int64)
+        n_bytes = max(_BLOCK, int(np.diff(begins).max(initial=0)))
+        edges, keys, hashes = np.empty(n_bytes, np.int64), *np.empty((2, n_bytes // 2), np.uint64)
         state = np.zeros(4, np.int64)
         state[2] = self._n_words
         while not number_words(
-            data, bounds, classes, self._secrets,
-            self._slots, self._hashes, self._begins, self._letters, state, numbers, starts,
+            data, begins, classes, self._secrets,
+            self._slots, self._hashes, self._begins, self._letters,
+            edges, keys, hashes, state, numbers, starts,
         ):  # fmt: skip
             self._n_words = int(state[2])
             self._grow()
@@ -91,10 +97,11 @@ class WordTable:
 
     def number(self, letters: Bytes, begins: Integers, *, add: bool) -> Numbers:
         """The number of each of some words; of one that is not here -1, unless it is added."""
+        data = _with_margin(letters[: begins[-1]].tobytes())
         numbers = np.empty(len(begins) - 1, np.int32)
         state = np.array([0, self._n_words], np.int64)
         while not number_given(
-            letters, begins, add, self._secrets,
+            data, begins, add, self._secrets,
             self._slots, self._hashes, self._begins, self._letters, state, numbers,
         ):  # fmt: skip
             self._n_words = int(state[1])
@@ -112,17 +119,23 @@ class WordTable:
         self._letters = _longer(self._letters, 2 * len(self._letters))
 
 
-def joined(texts: Sequence[bytes]) -> tuple[bytes, Integers]:
-    """Texts one after another, and where each begins."""
-    bounds = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=bounds[1:])
-    return b"".join(texts), bounds
+def as_lines(texts: Sequence[bytes]) -> tuple[bytes, Integers]:
+    """Texts one after another, each with a line end, and where each begins."""
+    return b"\n".join([*texts, b""]), begins_of([len(text) + 1 for text in texts])
 
 
 def encoded(words: Sequence[str]) -> tuple[Bytes, Integers]:
     """Words one after another in UTF-8, and where each begins."""
-    text, begins = joined([word.encode("utf-8", "surrogatepass") for word in words])
-    return np.frombuffer(text, np.uint8), begins
+    all_bytes = [word.encode("utf-8", "surrogatepass") for word in words]
+    begins = begins_of([len(word) for word in all_bytes])
+    return np.frombuffer(b"".join(all_bytes), np.uint8), begins
+
+
+def begins_of(sizes: Sequence[int]) -> Integers:
+    """Where each of some texts begins, and the end."""
+    begins = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=begins[1:])
+    return begins
 
 
 def words_of(letters: Bytes, begins: Integers) -> list[str]:
@@ -141,8 +154,18 @@ def split_words(text: bytes) -> list[str]:
     ['naïve', 'co', 'op', '東', '京']
     """
     classes = ascii_classes() if text.isascii() else unicode_classes()
-    bounds = word_bounds(np.frombuffer(text, np.uint8), classes)
-    return [text[begin:end].decode("utf-8", "surrogatepass") for begin, end in bounds.tolist()]
+    data = np.frombuffer(text + b"\n", np.uint8)
+    edges = np.empty(len(data), np.int64)
+    at = edges[: word_edges(data, 0, len(data), classes, edges)].tolist()
+    return [
+        text[begin:end].decode("utf-8", "surrogatepass")
+        for begin, end in zip(at[::2], at[1::2], strict=True)
+    ]
+
+
+def _with_margin(text: bytes) -> Bytes:
+    """The bytes of a text, of which eight are read at once: its end too."""
+    return np.frombuffer(text + bytes(MARGIN), np.uint8)
 
 
 def _longer(values: Array, length: int) -> Array:
@@ -151,123 +174,41 @@ def _longer(values: Array, length: int) -> Array:
     return longer
 
 
-@inlined
-def character_at(text: Bytes, at: int) -> Any:
-    """The code of the character at a place of UTF-8, and the place after it."""
-    lead = np.int64(text[at])
-    if lead < 0x80:
-        return lead, at + 1
-    if lead < 0xE0:
-        return ((lead & 0x1F) << 6) | (np.int64(text[at + 1]) & 0x3F), at + 2
-    if lead < 0xF0:
-        return (
-            ((lead & 0x0F) << 12)
-            | ((np.int64(text[at + 1]) & 0x3F) << 6)
-            | (np.int64(text[at + 2]) & 0x3F)
-        ), at + 3
-    return (
-        ((lead & 0x07) << 18)
-        | ((np.int64(text[at + 1]) & 0x3F) << 12)
-        | ((np.int64(text[at + 2]) & 0x3F) << 6)
-        | (np.int64(text[at + 3]) & 0x3F)
-    ), at + 4
+@kernel
+def word_edges(text: Bytes, at: int, end: int, classes: Bytes, edges: Integers) -> int:
+    """Write down where words begin and end, in turn; return how many places these are.
 
-
-@inlined
-def next_word(text: Bytes, at: int, end: int, classes: Bytes) -> tuple[int, int]:
-    """Begin and end of the first word from a place on; both the end of the text where none is."""
-    begin, kind = end, BREAK
+    The text ends with a break, so that there are no more edges than bytes.
+    """
+    n, word = 0, BREAK
     while at < end:
+        code = text[at]
+        if code < 0x80 and word != ALONE:
+            # Most characters. There is no branch, which a processor could not predict.
+            kind = classes[code]
+            edges[n] = at
+            n += kind != word
+            word = kind
+            at += 1
+            continue
         code, after = character_at(text, at)
         kind = classes[code]
-        if kind in (LETTER, ALONE):
-            begin = at
-            at = after
-            break
+        if word != BREAK and kind != MARK and (kind != LETTER or word != LETTER):
+            edges[n] = at
+            n += 1
+            word = BREAK
+        if word == BREAK and kind in (LETTER, ALONE):
+            edges[n] = at
+            n += 1
+            word = kind
         at = after
-    while at < end:
-        code, after = character_at(text, at)
-        other = classes[code]
-        if other != MARK and (other != LETTER or kind != LETTER):
-            break
-        at = after
-    return begin, at
-
-
-@kernel
-def word_bounds(text: Bytes, classes: Bytes) -> Integers:
-    """Begin and end of each word, of shape (n_words, 2)."""
-    bounds = np.empty((len(text) // 2 + 1, 2), np.int64)
-    n, end = 0, len(text)
-    begin, stop = next_word(text, 0, end, classes)
-    while begin < end:
-        bounds[n, 0], bounds[n, 1] = begin, stop
-        n += 1
-        begin, stop = next_word(text, stop, end, classes)
-    return bounds[:n]
+    return n
 
 
 @inlined
-def key_of(text: Bytes, begin: int, end: int) -> Any:
+def key_of(address: int, size: int) -> Any:
     """The first bytes of a word and its length, in eight bytes: all of a word that is short."""
-    key = np.uint64(min(end - begin, 255)) << np.uint64(56)
-    for place in range(min(end - begin, _SHORT)):
-        key |= np.uint64(text[begin + place]) << np.uint64(8 * place)
-    return key
-
-
-@inlined
-def turned(value: Any, by: int) -> Any:
-    """A number of 64 bits, turned to the left."""
-    return (value << np.uint64(by)) | (value >> np.uint64(64 - by))
-
-
-@inlined
-def sip_round(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """One round of SipHash."""
-    a += b
-    c += d
-    b = turned(b, 13) ^ a
-    d = turned(d, 16) ^ c
-    a = turned(a, 32)
-    c += b
-    a += d
-    b = turned(b, 17) ^ c
-    d = turned(d, 21) ^ a
-    c = turned(c, 32)
-    return a, b, c, d
-
-
-@inlined
-def hash_of(text: Bytes, begin: int, end: int, key: Any, secret: Any, other_secret: Any) -> Any:
-    """SipHash-1-3 of a word, whose key is `key_of` it.
-
-    Nobody who does not know the secrets can choose words that share a slot.
-    """
-    a = secret ^ np.uint64(0x736F6D6570736575)
-    b = other_secret ^ np.uint64(0x646F72616E646F6D)
-    c = secret ^ np.uint64(0x6C7967656E657261)
-    d = other_secret ^ np.uint64(0x7465646279746573)
-    last = key
-    if end - begin > _SHORT:
-        at = begin
-        while end - at >= 8:
-            block = np.uint64(0)
-            for place in range(8):
-                block |= np.uint64(text[at + place]) << np.uint64(8 * place)
-            a, b, c, d = sip_round(a, b, c, d ^ block)
-            a ^= block
-            at += 8
-        last = np.uint64((end - begin) & 255) << np.uint64(56)
-        for place in range(end - at):
-            last |= np.uint64(text[at + place]) << np.uint64(8 * place)
-    # The last block of a short word is its key: its bytes, and its length in the highest one.
-    a, b, c, d = sip_round(a, b, c, d ^ last)
-    a ^= last
-    c ^= np.uint64(255)
-    for _ in range(3):
-        a, b, c, d = sip_round(a, b, c, d)
-    return a ^ b ^ c ^ d
+    return first_bytes(address, min(size, _SHORT)) | np.uint64(min(size, 255)) << np.uint64(56)
 
 
 @inlined
@@ -284,15 +225,14 @@ def number_at(slots: Slots, slot: Any) -> Any:
 
 @inlined
 def slot_of(
-    text: Bytes, begin: int, end: int, value: Any, key: Any,
-    slots: Slots, begins: Integers, letters: Bytes,
-) -> Any:  # fmt: skip
-    """Where in the slots a word is, or would be.
+    address: int, size: int, value: Any, key: Any, slots: Slots, begins: Integers, letters: int
+) -> Any:
+    """Where in the slots a word is, or would be; the table's letters are known by address.
 
     A slot is a key and an entry, which is 0 where no word is. Most words are short, and found
     without a look at their letters, which may be far away in memory.
     """
-    mask, size = len(slots) - 1, end - begin
+    mask = len(slots) - 1
     slot = np.int64(value & np.uint64(mask))
     while slots[slot, 1] != 0:
         if slots[slot, 0] == key and (slots[slot, 1] ^ value) >> np.uint64(32) == 0:
@@ -300,12 +240,9 @@ def slot_of(
                 break
             number = number_at(slots, slot)
             first = begins[number]
-            same = begins[number + 1] - first == size
-            place = _SHORT
-            while same and place < size:
-                same = letters[first + place] == text[begin + place]
-                place += 1
-            if same:
+            if begins[number + 1] - first == size and same_bytes(
+                letters + first + _SHORT, address + _SHORT, size - _SHORT
+            ):
                 break
         slot = (slot + 1) & mask
     return slot
@@ -318,7 +255,7 @@ def added(
 ) -> bool:  # fmt: skip
     """Add a word under a number; False, and nothing done, where the room is too small."""
     first = begins[number]
-    if number >= len(hashes) or first + end - begin > len(letters):
+    if number >= len(hashes) or first + end - begin > len(letters) - MARGIN:
         return False
     slots[slot, 0] = key
     slots[slot, 1] = entry_of(number, value)
@@ -333,35 +270,50 @@ def added(
 def number_words(
     text: Bytes, bounds: Integers, classes: Bytes, secrets: Slots,
     slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
+    edges: Integers, keys: Array, values: Array,
     state: Integers, numbers: Numbers, starts: Integers,
 ) -> bool:  # fmt: skip
     """Number the words of texts; False where the table must grow before it is called again.
 
-    The state is the text and the place to go on from, how many words the table has, and how many
-    were numbered.
+    A block of texts is searched for words, then these are hashed, then looked up: none of the
+    three waits for another, and the processor does much of each at once.
+
+    The state is the text and the word of it to go on from, how many words the table has, and how
+    many were numbered.
     """
     secret, other_secret = secrets
-    document, at, n_words, n = state
+    address, letters_address = text.ctypes.data, letters.ctypes.data
+    document, first, n_words, n = state
     while document < len(bounds) - 1:
-        end = bounds[document + 1]
-        begin, stop = next_word(text, at, end, classes)
-        while begin < end:
-            key = key_of(text, begin, stop)
-            value = hash_of(text, begin, stop, key, secret, other_secret)
-            slot = slot_of(text, begin, stop, value, key, slots, begins, letters)
+        last = document + 1
+        while last < len(bounds) - 1 and bounds[last + 1] - bounds[document] <= len(edges):
+            last += 1
+        n_found = word_edges(text, bounds[document], bounds[last], classes, edges) // 2
+        for word in range(first, n_found):
+            begin, size = edges[2 * word], edges[2 * word + 1] - edges[2 * word]
+            keys[word] = key_of(address + begin, size)
+            values[word] = hash_of(address + begin, size, secret, other_secret)
+        for word in range(first, n_found):
+            begin, end = edges[2 * word], edges[2 * word + 1]
+            while begin >= bounds[document + 1]:
+                document += 1
+                starts[document] = n
+            key, value = keys[word], values[word]
+            slot = slot_of(address + begin, end - begin, value, key, slots, begins, letters_address)
             if slots[slot, 1] == 0:
                 if not added(
-                    text, begin, stop, value, key, slot, n_words, slots, hashes, begins, letters
+                    text, begin, end, value, key, slot, n_words, slots, hashes, begins, letters
                 ):
-                    state[0], state[1], state[2], state[3] = document, begin, n_words, n
+                    state[0], state[1] = document, n - starts[document]
+                    state[2], state[3] = n_words, n
                     return False
                 n_words += 1
             numbers[n] = number_at(slots, slot)
             n += 1
-            begin, stop = next_word(text, stop, end, classes)
-        document += 1
-        starts[document] = n
-        at = end
+        while document < last:
+            document += 1
+            starts[document] = n
+        first = 0
     state[2] = n_words
     return True
 
@@ -374,12 +326,13 @@ def number_given(
 ) -> bool:  # fmt: skip
     """Number given words; False where the table must grow before it is called again."""
     secret, other_secret = secrets
+    address, letters_address = words.ctypes.data, letters.ctypes.data
     first, n_words = state
     for word in range(first, len(numbers)):
         begin, end = bounds[word], bounds[word + 1]
-        key = key_of(words, begin, end)
-        value = hash_of(words, begin, end, key, secret, other_secret)
-        slot = slot_of(words, begin, end, value, key, slots, begins, letters)
+        key = key_of(address + begin, end - begin)
+        value = hash_of(address + begin, end - begin, secret, other_secret)
+        slot = slot_of(address + begin, end - begin, value, key, slots, begins, letters_address)
         if slots[slot, 1] == 0 and add:
             if not added(
                 words, begin, end, value, key, slot, n_words, slots, hashes, begins, letters
@@ -395,10 +348,11 @@ def number_given(
 @kernel
 def refill(slots: Slots, hashes: Array, begins: Integers, letters: Bytes, n_words: int) -> None:
     """Find each word its slot in larger, empty ones."""
-    mask = len(slots) - 1
+    mask, address = len(slots) - 1, letters.ctypes.data
     for number in range(n_words):
         slot = np.int64(hashes[number] & np.uint64(mask))
         while slots[slot, 1] != 0:
             slot = (slot + 1) & mask
-        slots[slot, 0] = key_of(letters, begins[number], begins[number + 1])
+        first = begins[number]
+        slots[slot, 0] = key_of(address + first, begins[number + 1] - first)
         slots[slot, 1] = entry_of(number, hashes[number])

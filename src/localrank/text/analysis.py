@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, ClassVar, cast
 
+from localrank._base.arrays import Integers
 from localrank._base.estimator import Estimator
 from localrank._base.rules import Rule, Rules, flag
 from localrank.text._characters import normalised
-from localrank.text._word_table import split_words
+from localrank.text._word_table import as_lines, begins_of, split_words
 
 # Articles, pronouns, prepositions, conjunctions, auxiliaries, and their parts around apostrophes.
 _ENGLISH = """
@@ -90,6 +91,13 @@ class Analyzer(Estimator):
     def letters(self, text: str) -> bytes:
         """The normalised text, in which words are looked for."""
         return normalised(text, self.lowercase)
+
+    def lines(self, texts: Sequence[str]) -> tuple[bytes, Integers]:
+        """The normalised texts one after another, each with a line end, and where each begins."""
+        whole = "\n".join([*texts, ""])
+        if whole.isascii():
+            return self.letters(whole), begins_of([len(text) + 1 for text in texts])
+        return as_lines([self.letters(text) for text in texts])
 
     @property
     def keeps_words(self) -> bool:

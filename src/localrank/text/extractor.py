@@ -13,11 +13,15 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted, clone
 from localrank._base.rules import Rule, Rules, check_parameters, instance, number, one_of, whole
-from localrank.data import RankingDataset, Run
+from localrank._kernels.vectors import Singles
+from localrank.data import RankingDataset, Run, Vectors
 from localrank.data._checks import text_ids
 from localrank.data._offsets import offsets_of
+from localrank.data._row_vectors import RowVectors
+from localrank.data.errors import AdvisedError
 from localrank.persistence.files import load_part, save_model
 from localrank.text._corpus import Reader, keys_of_fields
+from localrank.text._definitions import check_analyzer
 from localrank.text._index import Index, build_index
 from localrank.text._index_folder import (
     EXTRACTOR_FILE,
@@ -41,8 +45,20 @@ from localrank.text._queries import (
     with_candidates,
 )
 from localrank.text._query_features import Documents, QueryFeatures, TermWeighting
+from localrank.text._vector_lists import (
+    COSINE,
+    LIST_COLUMNS,
+    Found,
+    Lists,
+    check_encoder,
+    document_vectors,
+    mark_of,
+    warn_of_missing,
+)
 from localrank.text.analysis import Analyzer
-from localrank.text.naming import PROXIMITY, WHOLE, feature_names
+from localrank.text.encoders import Encoder
+from localrank.text.naming import DEFINITION, PROXIMITY, SENTENCES, WHOLE, feature_names
+from localrank.text.vector_index import VectorIndex
 
 _names = Rule(
     lambda value, _: (
@@ -66,7 +82,7 @@ class FeatureExtractor(Estimator):
     fields : sequence of str, or mapping, default=("text",)
         Names of the documents' fields. A mapping gives the key, or keys, of a document under which
         each field's text is: `{"title": "headline", "body": ["abstract", "text"]}`.
-    features : "letor", "mhr", "all", or sequence of str, default="letor"
+    features : "letor", "mhr", "definition", "all", or sequence of str, default="letor"
         Features to compute, in the form that `feature_names` takes.
     columns : sequence of str
         Keys of the documents' numbers, such as a PageRank or a date in days. The numbers become
@@ -90,6 +106,12 @@ class FeatureExtractor(Estimator):
     depth : int, default=100
         At most this many candidates for each query. Models that are trained with this extractor
         rank as many: other candidates would be other lists than those they learned from.
+    with_vectors : bool, default=False
+        Whether documents and queries have vectors, too. The candidates of a query are then the
+        first `depth` by BM25 and the first `depth` by the cosine of vectors. There are more
+        features: the columns of both lists, as `localrank.fusion.lists_dataset` describes them
+        (`bm25.score`, ..., `vectors.presence`), and `vectors.cosine`, which documents have that
+        the list by vectors lacks, too. The dataset has the vectors beside its features.
     max_query_words : int, default=1000
         The most different words of a query. A query with more is refused: time and memory grow
         with the words of a query times the number of documents.
@@ -138,6 +160,7 @@ class FeatureExtractor(Estimator):
         "share": number(above=0, most=1),
         "discount": number(above=0, most=1),
         "depth": whole(1),
+        "with_vectors": one_of(True, False),
         "max_query_words": whole(1),
     }
 
@@ -158,6 +181,7 @@ class FeatureExtractor(Estimator):
         share: float = 0.1,
         discount: float = 0.7,
         depth: int = 100,
+        with_vectors: bool = False,
         max_query_words: int = 1000,
     ) -> None:
         self.fields = fields
@@ -172,6 +196,7 @@ class FeatureExtractor(Estimator):
         self.share = share
         self.discount = discount
         self.depth = depth
+        self.with_vectors = with_vectors
         self.max_query_words = max_query_words
 
     @property
@@ -187,7 +212,13 @@ class FeatureExtractor(Estimator):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the features, in the order of the columns that `transform` returns."""
-        return feature_names(self.features, self.field_names, self.columns)
+        names = feature_names(self.features, self.field_names, self.columns)
+        return (*names, *LIST_COLUMNS, COSINE) if self.with_vectors else names
+
+    @property
+    def takes_words_alone(self) -> bool:
+        """Whether queries need no vectors to be given: there are none, or there is an encoder."""
+        return not self.with_vectors or self.__dict__.get("_encoder") is not None
 
     @property
     def n_documents(self) -> int:
@@ -199,6 +230,8 @@ class FeatureExtractor(Estimator):
         self,
         corpus: Any,
         *,
+        vectors: Any = None,
+        encoder: Any = None,
         folder: str | PathLike[str] | None = None,
         private_key: bytes | None = None,
     ) -> Self:
@@ -210,6 +243,12 @@ class FeatureExtractor(Estimator):
             Documents. Each has an id, texts under the keys of fields, and numbers under the keys
             of columns. A text that is absent or None is empty; such a number is NaN. Documents are
             read one by one and not kept: a generator may yield more than fits into memory.
+        vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
+            Vectors of the documents, if the extractor is `with_vectors`. A document without one
+            is found by its words alone; a warning counts them. None: `encoder` makes them.
+        encoder : Encoder, callable, object with a method `encode`, or folder, optional
+            Encodes documents that have no vectors, the texts of all fields together, and later
+            queries. It is not saved with the extractor: see `use_encoder`.
         folder : path, optional
             A new or empty folder for an index that is larger than memory. The index is written in
             parts and used from disk, with the same results. `load_extractor` opens it again.
@@ -226,15 +265,46 @@ class FeatureExtractor(Estimator):
                 "save."
             )
         self._check_names()
-        words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
-        self.__dict__.pop("_features", None)
-        given = corpus, Reader(self._keys, self.columns, self.id_key), self._analyzer
+        if not self._kinds.isdisjoint(DEFINITION):
+            check_analyzer(self._analyzer)
+        for cached in ("_features", "_nearest", "_encoder"):
+            self.__dict__.pop(cached, None)
+        given = corpus, self._reader(self.id_key), self._analyzer
+        options: dict[str, Any] = {"with_words": self._needs_words}
+        if not self.with_vectors and (vectors is not None or encoder is not None):
+            raise ValueError("Vectors are for an extractor that has with_vectors=True.")
+        known = None if encoder is None else Encoder.of(encoder)
+        if self.with_vectors:
+            options["vectors_of"] = document_vectors(vectors, known)
+            if vectors is None and known is not None:
+                options["encoder_mark"] = mark_of(known)
         if folder is None:
-            self.index_ = build_index(*given, with_words=words)
+            self.index_ = build_index(*given, **options)
         else:
             self.index_ = store_index(
-                *given, folder, clone(self), with_words=words, private_key=private_key
+                *given, folder, clone(self), private_key=private_key, **options
             )
+        if self.index_.vectors is not None:
+            warn_of_missing(self.index_.vectors)
+        if known is not None:
+            self.use_encoder(known)
+        return self
+
+    def use_encoder(self, encoder: Any) -> Self:
+        """Use an encoder for queries. A loaded extractor has none: files never bring code along.
+
+        Parameters
+        ----------
+        encoder : Encoder, callable, object with a method `encode`, or folder
+            The one that encoded the documents. Another one is refused, unless the documents'
+            vectors were given without an encoder; then only the length of its vectors is checked.
+        """
+        check_is_fitted(self, "index_")
+        if self.index_.vectors is None:
+            raise ValueError("The index has no vectors, so there is nothing to encode for.")
+        known = Encoder.of(encoder)
+        check_encoder(known, self.index_.encoder_mark, self.index_.vectors.shape[1])
+        self._encoder: Encoder | None = known
         return self
 
     def retrieve(self, queries: Queries, depth: int | None = None) -> Run:
@@ -263,7 +333,32 @@ class FeatureExtractor(Estimator):
         query_ids = np.repeat(text_ids(ids), np.diff(offsets))
         return Run(query_ids, self.index_.document_ids[documents], scores, "bm25")
 
-    def transform(self, queries: Queries, candidates: Candidates) -> RankingDataset:
+    def retrieve_by_vectors(
+        self, queries: Queries, depth: int | None = None, *, query_vectors: Any = None
+    ) -> Run:
+        """Find the documents whose vectors are nearest to the queries', by the cosine.
+
+        Every vector is compared. A query whose vector is zeros finds none.
+
+        Parameters
+        ----------
+        queries : mapping of id to text, or sequence of texts
+            Queries. The texts of a sequence have the ids "1", "2", ...
+        depth : int, optional
+            At most this many documents for each query. None: the extractor's `depth`.
+        query_vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
+            Vectors of the queries. None: the encoder makes them.
+        """
+        check_is_fitted(self, "index_")
+        ids, texts = named_queries(queries)
+        vectors = self._vectors_of(ids, texts, query_vectors)
+        documents, scores, offsets = self._nearest.rows(vectors, self._checked_depth(depth))
+        query_ids = np.repeat(text_ids(ids), np.diff(offsets))
+        return Run(query_ids, self.index_.document_ids[documents], scores, "vectors")
+
+    def transform(
+        self, queries: Queries, candidates: Candidates, *, query_vectors: Any = None
+    ) -> RankingDataset:
         """Compute the features of candidates, as a dataset without labels.
 
         Parameters
@@ -273,14 +368,18 @@ class FeatureExtractor(Estimator):
             Documents of the index for each query: the result of `retrieve`, or a run of another
             system, which `localrank.data.read_run` reads. Queries without candidates are left out,
             with a warning, because every query of a dataset has at least one document.
+        query_vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
+            Vectors of the queries, for an extractor `with_vectors`. None: the encoder makes them.
+            The columns of lists are those of the first `depth` by BM25 and by vectors.
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
+        lists = self._lists(ids, texts, self.depth, query_vectors)
         by_query = documents_by_query(candidates)
         if unknown := by_query.keys() - set(ids):
             raise ValueError(f"Query {min(unknown)!r} has candidates and is not among the queries.")
         documents = [self.index_.places(by_query.get(query, ()), query) for query in ids]
-        return self._dataset(ids, texts, documents)
+        return self._dataset(ids, texts, documents, lists)
 
     def dataset(
         self,
@@ -289,8 +388,9 @@ class FeatureExtractor(Estimator):
         depth: int | None = None,
         *,
         with_judged: bool = False,
+        query_vectors: Any = None,
     ) -> RankingDataset:
-        """Make a dataset from texts: find candidates by BM25, compute features, add labels.
+        """Make a dataset from texts: find candidates, compute features, add labels.
 
         Parameters
         ----------
@@ -305,24 +405,90 @@ class FeatureExtractor(Estimator):
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.
+        query_vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
+            Vectors of the queries, for an extractor `with_vectors`. None: the encoder makes them.
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
         labels = labels_by_query(qrels)
         if qrels is not None:
             check_judgments(ids, labels, self.index_)
-        documents, _, offsets = self._features.retrieve(texts, self._checked_depth(depth))
-        chosen = np.split(documents, offsets[1:-1])
+        lists = self._lists(ids, texts, self._checked_depth(depth), query_vectors)
+        chosen = lists.documents(self.n_documents)
         if with_judged:
             for place, query in enumerate(ids):
                 known = [name for name in labels.get(query, ()) if name in self.index_]
                 judged = self.index_.places(known, query)
                 more = judged[~np.isin(judged, chosen[place])]
                 chosen[place] = np.concatenate([chosen[place], more])
-        dataset = self._dataset(ids, texts, chosen)
+        dataset = self._dataset(ids, texts, chosen, lists)
         if qrels is None:
             return dataset
         return dataset.replaced(relevance=labels_in(dataset, labels))
+
+    def list_of(
+        self, query: str, depth: int | None = None, query_vectors: Any = None
+    ) -> RankingDataset | None:
+        """The candidates of one query as a dataset. None: there are none.
+
+        Parameters
+        ----------
+        query : str
+            The words of the query, whose id is "1".
+        depth, query_vectors
+            As in `dataset`.
+        """
+        check_is_fitted(self, "index_")
+        texts = [checked_query(query)]
+        lists = self._lists(["1"], texts, self._checked_depth(depth), query_vectors)
+        documents = lists.documents(self.n_documents)
+        return self._dataset(["1"], texts, documents, lists) if len(documents[0]) else None
+
+    def added_to(self, dataset: RankingDataset, queries: Queries) -> RankingDataset:
+        """A dataset with the features of its documents' texts after its own features.
+
+        For lists of other systems: `localrank.fusion.lists_dataset` gives the columns of the
+        lists, and this adds what the texts say.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+            Its documents are in the index, by their ids.
+        queries : mapping of id to text
+            The texts of at least the dataset's queries.
+
+        Examples
+        --------
+        >>> from localrank.fusion import lists_dataset
+        >>> extractor = FeatureExtractor(features=["bm25"])
+        >>> _ = extractor.fit([{"id": "a", "text": "rice and beans"}, {"id": "b", "text": "tea"}])
+        >>> lists = lists_dataset({"dense": {"q": {"a": 0.4, "b": 0.9}}})
+        >>> both = extractor.added_to(lists, {"q": "green tea"})
+        >>> both.feature_names[-1], both.features[:, -1].round(2).tolist()
+        ('text.bm25', [0.0, 0.4])
+        """
+        check_is_fitted(self, "index_")
+        if self.with_vectors:
+            raise ValueError(
+                "An extractor with vectors has lists of its own. To add the features of texts to "
+                "other lists, use one without, and give the vectors to lists_dataset."
+            )
+        if dataset.document_ids is None:
+            raise ValueError("The documents of the dataset have no ids to find their texts by.")
+        ids, texts = named_queries(queries)
+        text_of = dict(zip(ids, texts, strict=True))
+        tables = []
+        for place, name in enumerate(map(str, dataset.query_ids.tolist())):
+            if name not in text_of:
+                raise ValueError(f"Query {name!r} of the dataset is not among the queries.")
+            documents = dataset.document_ids[slice(*dataset.offsets[place : place + 2])]
+            places = self.index_.places(documents, name)
+            tables.append(self._features.of_documents(text_of[name], places))
+        label = dataset.feature_label
+        names = [label(feature) for feature in range(dataset.n_features)]
+        features = np.concatenate([dataset.features, np.concatenate(tables)], axis=1)
+        added = dataset.with_features(features, [*names, *self.feature_names])
+        return added.replaced(categories=dataset.categories)
 
     def features_of(self, query: str, documents: Iterable[Mapping[str, Any]]) -> Floats:
         """Compute the features of documents given as texts, of shape (n_documents, n_features).
@@ -346,8 +512,13 @@ class FeatureExtractor(Estimator):
                [0.  , 0.  ]])
         """
         check_is_fitted(self, "index_")
-        reader = Reader(self._keys, self.columns, None)
-        given = Documents.of(reader.part(documents), self._analyzer, self.index_)
+        if self.with_vectors:
+            raise ValueError(
+                "An extractor with vectors knows the documents of its index alone: documents given "
+                "as texts have no place in the two lists. Give their ids to transform."
+            )
+        part = self._reader(None).part(documents)
+        given = Documents.of(part, self._analyzer, self.index_)
         return self._features.of_texts(checked_query(query), given)
 
     def save(self, path: str | PathLike[str], private_key: bytes | None = None) -> None:
@@ -382,12 +553,15 @@ class FeatureExtractor(Estimator):
     def _check_fitted(self) -> None:
         self._check_names()
         n_streams = len(self.field_names) + (len(self.field_names) > 1)
-        words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
         index = self.index_
         if (
             len(index.streams) != n_streams
-            or index.columns.shape[1] != len(self.columns)
-            or (words and any(s.terms is None for s in index.streams[: len(self.field_names)]))
+            or index.columns.shape[1] != self._reader(None).n_numbers
+            or (index.vectors is not None) != self.with_vectors
+            or (
+                self._needs_words
+                and any(s.terms is None for s in index.streams[: len(self.field_names)])
+            )
         ):
             raise ValueError("parts of FeatureExtractor do not fit each other")
 
@@ -409,6 +583,19 @@ class FeatureExtractor(Estimator):
         return keys_of_fields(self.fields) or {}
 
     @property
+    def _kinds(self) -> set[str]:
+        """The features, without the names of their streams."""
+        return {name.rpartition(".")[2] for name in feature_names(self.features, self.field_names)}
+
+    @property
+    def _needs_words(self) -> bool:
+        """Whether a feature needs the words of documents in their order."""
+        return not self._kinds.isdisjoint((*PROXIMITY, *DEFINITION))
+
+    def _reader(self, id_key: str | None) -> Reader:
+        return Reader(self._keys, self.columns, id_key, SENTENCES in self._kinds)
+
+    @property
     def _analyzer(self) -> Any:
         return Analyzer() if self.analyzer is None else self.analyzer
 
@@ -422,21 +609,65 @@ class FeatureExtractor(Estimator):
             self.index_, self._analyzer, self.field_names, names, weighting, self.max_query_words
         )
 
+    @cached_property
+    def _nearest(self) -> VectorIndex:
+        if self.index_.vectors is None:
+            raise ValueError("The extractor has no vectors. Make one with with_vectors=True.")
+        return VectorIndex(Vectors(self.index_.document_ids, self.index_.vectors))
+
+    def _vectors_of(self, ids: Sequence[str], texts: Sequence[str], given: Any) -> Singles:
+        """Vectors of queries."""
+        if given is not None:
+            return Vectors.of(given).take(ids)
+        encoder: Encoder | None = self.__dict__.get("_encoder")
+        if encoder is None:
+            raise AdvisedError(
+                "The queries have no vectors, and the extractor has no encoder.",
+                "Give query_vectors, or the encoder of the documents with use_encoder.",
+                "Name the encoder of the documents with --encoder.",
+            )
+        return encoder(texts, role="query")
+
+    def _lists(
+        self, ids: Sequence[str], texts: Sequence[str], depth: int, query_vectors: Any
+    ) -> Lists:
+        by_words = Found(*self._features.retrieve(texts, depth))
+        if not self.with_vectors:
+            if query_vectors is not None:
+                raise ValueError("Vectors of queries are for an extractor that has with_vectors.")
+            return Lists(by_words)
+        vectors = self._vectors_of(ids, texts, query_vectors)
+        return Lists(by_words, Found(*self._nearest.rows(vectors, depth)), vectors)
+
     def _dataset(
-        self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]
+        self,
+        ids: Sequence[str],
+        texts: Sequence[str],
+        documents: Sequence[Integers],
+        lists: Lists,
     ) -> RankingDataset:
         kept = with_candidates(ids, documents)
         tables = [self._features.of_documents(texts[place], documents[place]) for place in kept]
         chosen = np.concatenate([documents[place] for place in kept])
+        features, beside = np.concatenate(tables), {}
+        if self.index_.vectors is not None and lists.query_vectors is not None:
+            queries = np.repeat(kept, [len(table) for table in tables])
+            columns = lists.columns(queries, chosen, self.index_.vectors)
+            features = np.concatenate([features, columns], axis=1)
+            beside = {
+                "_vectors": RowVectors(self.index_.vectors, chosen),
+                "_query_vectors": RowVectors(lists.query_vectors[kept]),
+            }
         # Features of text are finite, and columns were checked when they were read.
         return RankingDataset._checked(
-            features=np.concatenate(tables),
+            features=features,
             relevance=None,
             offsets=offsets_of(np.array([len(table) for table in tables])),
             query_ids=text_ids([ids[place] for place in kept]),
             document_ids=self.index_.document_ids[chosen],
             feature_names=self.feature_names,
             input_order=None,
+            **beside,
         )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from localrank._kernels.numbers import MAX_MAGNITUDE
-from localrank.data import Qrels, read_qrels
+from localrank.data import Qrels, as_qrels, read_qrels
 from localrank.data._checks import is_missing, text_ids
+from localrank.data._run_forms import DOCUMENTS, GRADES, QUERIES
 from localrank.data.errors import AdvisedError
 from localrank.text._file_formats import (
     delimited_kind,
@@ -21,15 +25,15 @@ from localrank.text._file_formats import (
     numbered_lines,
     smart_judgments,
 )
-from localrank.text.sources import Source, check_source, first_line, frame_rows, is_frame
+from localrank.text.sources import Source, check_source, first_line
 
 FORMATS = ("trec", "json", "csv", "tsv", "smart", "npl")
-QUERIES = ("query_id", "query-id", "qid", "query")
-DOCUMENTS = ("document_id", "corpus-id", "doc_id", "docno", "docid", "document", "doc")
-GRADES = ("relevance", "score", "label", "grade", "rel")
 
 # The third column of Cranfield's judgments. The original has -1 at some pairs, without a meaning.
 CODES = {-1.0, 1.0, 2.0, 3.0, 4.0, 5.0}
+
+# How `{query: {document: grade}}` begins, in one line or in several.
+_OBJECT = re.compile(r'\{\s*("[^"]*"\s*:\s*\{|"[^"]*"\s*:\s*$|$)')
 
 # The place in the source, the query, the document and the grade.
 Judgment = tuple[str, Any, Any, Any]
@@ -40,8 +44,9 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
 
     Parameters
     ----------
-    source : path, DataFrame, or "irds:NAME"
-        A file, a table, or a collection of the package ir_datasets.
+    source : path, DataFrame, "irds:NAME", or what `localrank.data.as_qrels` takes
+        A file, a table, a collection of the package ir_datasets, or judgments in memory: a dict
+        `{query: {document: grade}}`, objects of ranx and ir_measures.
     file_format : {"trec", "json", "csv", "tsv", "smart", "npl"} or None
         "trec": lines `query 0 document grade`, or the same without the second column. "json",
         "csv", "tsv" and DataFrames have named columns: "query_id", "document_id" and "relevance",
@@ -70,9 +75,13 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
         raise ValueError(
             f"The format must be one of {', '.join(FORMATS)}, or None. Got {file_format!r} instead."
         )
+    if not isinstance(source, str | PathLike):
+        return as_qrels(source)
     check_source(source)
-    if is_frame(source) or is_named(source):
-        return _collected(_given(source), source)
+    if is_named(source):
+        return _collected(_named(str(source)), source)
+    if file_format is None and _is_columnar(source):
+        return read_qrels(source)
     kind = file_format or _recognised(source)
     n_columns = len(first_line(source, "utf-8").split())
     if kind == "trec" and n_columns == 4 and file_format is None and _is_smart(source):
@@ -130,13 +139,16 @@ def _recognised(path: Any) -> str:
     return "npl" if line.isascii() and line.isdigit() else "trec"
 
 
-def _given(source: Source) -> Iterator[Judgment]:
-    if is_named(source):
-        for number, query, document, grade in named_judgments(source):
-            yield f"{source}:{number}", query, document, grade
-        return
-    for where, row in frame_rows(source):
-        yield _by_name(where, row)
+def _is_columnar(path: Any) -> bool:
+    """Whether a file is a table that is no text, or one object of JSON with an object per query."""
+    if Path(path).suffix.lower() in (".parquet", ".arrow", ".feather"):
+        return True
+    return _OBJECT.match(first_line(path, "utf-8")) is not None
+
+
+def _named(source: str) -> Iterator[Judgment]:
+    for number, query, document, grade in named_judgments(source):
+        yield f"{source}:{number}", query, document, grade
 
 
 def _by_name(where: str, record: dict[str, Any]) -> Judgment:
@@ -176,8 +188,7 @@ def _collected(judgments: Iterator[Judgment], source: Source, *, again: bool = F
             )
         grades[pair] = _number(grade, where)
     if not grades:
-        name = "The table" if is_frame(source) else f"{source}: the file"
-        raise ValueError(f"{name} has no judgments.")
+        raise ValueError(f"{source}: the file has no judgments.")
     queries, documents = zip(*grades, strict=True)
     return Qrels(text_ids(list(queries)), text_ids(list(documents)), np.array([*grades.values()]))
 

@@ -33,8 +33,13 @@ FROM_COUNTS = (
 )
 # Features that need the words of documents in their order.
 PROXIMITY = ("window", "pairs")
-STREAM_FEATURES = (*FROM_COUNTS, *PROXIMITY)
-QUERY_FEATURES = ("query_length",)
+# Features of definition search that need these words, too, and the number of sentences.
+DEFINITION = ("query_first", "negative_words", "query_again", "query_is")
+SENTENCES = "sentences"
+STREAM_FEATURES = (*FROM_COUNTS, *PROXIMITY, *DEFINITION, SENTENCES)
+# Features of the query as it was written.
+AS_WRITTEN = ("query_article", "query_capitals", "query_pronoun", "query_joined")
+QUERY_FEATURES = ("query_length", *AS_WRITTEN)
 
 SETS: dict[str, tuple[str, ...]] = {
     # In the order of Microsoft's data sets, numbers 1 to 125.
@@ -53,7 +58,21 @@ SETS: dict[str, tuple[str, ...]] = {
     ),
     # In the order of the paper's Table 1.
     "mhr": tuple(name for name in FROM_COUNTS if name.startswith("log_")),
-    "all": (*STREAM_FEATURES, *QUERY_FEATURES),
+    # In the order of the paper's Table 2.
+    "definition": (
+        "query_first",
+        "query_article",
+        "query_capitals",
+        "negative_words",
+        "query_pronoun",
+        "query_joined",
+        "query_again",
+        "query_is",
+        SENTENCES,
+        "length",
+    ),
+    # Not those of definition search, which need stop words.
+    "all": (*FROM_COUNTS, *PROXIMITY, "query_length"),
 }
 # The stream of all fields as one text.
 WHOLE = "whole"
@@ -71,7 +90,7 @@ def feature_names(
 
     Parameters
     ----------
-    features : "letor", "mhr", "all", or a sequence of names
+    features : "letor", "mhr", "definition", "all", or a sequence of names
         Names of sets or features. A name in a sequence is a set, a feature of all fields and the
         whole ("bm25"), or a feature of one of them ("title.bm25").
     fields : sequence of str

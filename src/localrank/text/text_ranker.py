@@ -17,6 +17,7 @@ from localrank.data import RankingDataset
 from localrank.data._checks import is_missing
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
+from localrank.rankers._explanation import Explanation
 from localrank.text._queries import Judgments, Queries, checked_count
 from localrank.text.extractor import FeatureExtractor
 
@@ -127,6 +128,9 @@ class TextRanker(Estimator):
         *,
         with_judged: bool = False,
         valid: tuple[Queries, Judgments] | None = None,
+        vectors: Any = None,
+        encoder: Any = None,
+        query_vectors: Any = None,
     ) -> Self:
         """Learn from judged queries.
 
@@ -148,15 +152,23 @@ class TextRanker(Estimator):
             wrong for candidates.
         valid : pair of queries and qrels, optional
             Validation queries, by which some rankers choose the size of their models.
+        vectors, encoder
+            As in `FeatureExtractor.fit`, if the extractor is `with_vectors`.
+        query_vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
+            Vectors of all queries. None: the encoder makes them.
         """
         check_parameters(self)
         if corpus is None:
             check_is_fitted(self.extractor, "index_")
             extractor = self.extractor
+            if vectors is not None:
+                raise ValueError("Vectors of documents are for a corpus, and there is none.")
+            if encoder is not None:
+                extractor.use_encoder(encoder)
         else:
-            extractor = clone(self.extractor).fit(corpus)
+            extractor = clone(self.extractor).fit(corpus, vectors=vectors, encoder=encoder)
         train, *held_out = (
-            extractor.dataset(*pair, with_judged=with_judged)
+            extractor.dataset(*pair, with_judged=with_judged, query_vectors=query_vectors)
             for pair in [(queries, qrels), *([] if valid is None else [valid])]
         )
         ranker = clone(self.ranker).fit(train, valid=held_out[0] if held_out else None)
@@ -170,6 +182,7 @@ class TextRanker(Estimator):
         *,
         top: int | None = None,
         depth: int | None = None,
+        query_vector: Any = None,
     ) -> RankedDocuments:
         """Rank documents for a query, the best first. Documents with equal scores keep their order.
 
@@ -186,8 +199,10 @@ class TextRanker(Estimator):
         depth : int, optional
             At most this many candidates, if no documents are given. None: as many as the model was
             trained on. Another number gives other lists than those, with a warning.
+        query_vector : array-like of shape (n_dimensions,), optional
+            The vector of the query, if the extractor is `with_vectors`. None: its encoder makes it.
         """
-        dataset, ids = self.list_of(query, documents, depth=depth)
+        dataset, ids = self.list_of(query, documents, depth=depth, query_vector=query_vector)
         if documents is None and depth is not None and depth != self.extractor_.depth:
             warnings.warn(
                 f"The model was trained on {self.extractor_.depth:,} candidates of each query, and "
@@ -200,12 +215,48 @@ class TextRanker(Estimator):
             order = order[: checked_count(top, "top")]
         return RankedDocuments([ids[place] for place in order.tolist()], scores[order], order)
 
+    def explain(
+        self,
+        query: str,
+        documents: Iterable[Mapping[str, Any]] | None = None,
+        *,
+        depth: int | None = None,
+        query_vector: Any = None,
+    ) -> Explanation:
+        """Explain the order of a query's documents, as `Ranker.explain` does.
+
+        Features that are columns of a list, such as `bm25.z`, say which list moved a document. If
+        documents borrow from their neighbours, `near_documents` names these.
+
+        Parameters
+        ----------
+        query, documents, depth, query_vector
+            As in `rank`.
+
+        Examples
+        --------
+        >>> from localrank.rankers import RankSVM
+        >>> corpus = [{"id": "rice", "text": "Boil rice."}, {"id": "tea", "text": "Boil tea."}]
+        >>> model = TextRanker(FeatureExtractor(features=["bm25", "length"]), RankSVM())
+        >>> _ = model.fit({"1": "boil rice"}, {"1": {"rice": 1}}, corpus)
+        >>> told = model.explain("rice or tea")
+        >>> told.document_ids.tolist(), told.contributions.names[:2]
+        (['rice', 'tea'], ('text.bm25', 'text.length'))
+        """
+        dataset, _ = self.list_of(query, documents, depth=depth, query_vector=query_vector)
+        if dataset is None:
+            raise ValueError(f"There is no document to explain for the query {query!r}.")
+        # The words name the query. An id is not empty, and holds no NUL.
+        name = query.replace("\0", " ").strip() or "1"
+        return self.ranker_.explain(dataset.replaced(query_ids=np.array([name])), name)
+
     def list_of(
         self,
         query: str,
         documents: Iterable[Mapping[str, Any]] | None = None,
         *,
         depth: int | None = None,
+        query_vector: Any = None,
     ) -> tuple[RankingDataset | None, list[Any]]:
         """The list that `rank` ranks, as a dataset of one query "1", and the ids of its documents.
 
@@ -213,17 +264,17 @@ class TextRanker(Estimator):
 
         Parameters
         ----------
-        query, documents, depth
+        query, documents, depth, query_vector
             As in `rank`.
         """
         check_is_fitted(self, "ranker_")
         extractor = self.extractor_
         if documents is None:
-            candidates = extractor.retrieve([query], depth)
-            if not len(candidates.scores):
-                return None, []
-            dataset = extractor.transform([query], candidates)
-            return dataset, np.asarray(dataset.document_ids).tolist()
+            vectors = None if query_vector is None else {"1": query_vector}
+            dataset = extractor.list_of(query, depth, vectors)
+            return dataset, [] if dataset is None else np.asarray(dataset.document_ids).tolist()
+        if query_vector is not None:
+            raise ValueError("A vector of the query is for documents of the index.")
         given = list(documents)
         features = extractor.features_of(query, given)
         if not given:

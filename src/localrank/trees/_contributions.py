@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.numba_internals import COMPILER_ERRORS
 from localrank._kernels.sorting import read_only
 from localrank.trees._columns import columns_of
@@ -90,9 +90,8 @@ class TreeContributions:
         )
         self.base = _expected(trees, leaf_parents, split_parents, shares)
 
-    def of(self, features: NDArray[Any]) -> NDArray[np.float64]:
-        """For each row of a contiguous array what each feature adds to the base."""
-        rows = read_only(features, features.dtype)
+    def of(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """For each row of a contiguous read-only array what each feature adds to the base."""
         result = np.empty((len(rows), self._n_features))
         ranks = np.empty(BLOCK * self._n_columns, np.uint8)
         totals = np.empty((self._n_features, BLOCK))
@@ -267,7 +266,7 @@ def _add_contributions(
                 total[i] += own[i] * row[i] - sum_of_all[i]
 
 
-@kernel
+@inner_kernel
 def _pass(
     ranks: NDArray[np.uint8], cut: int, side: int, is_new: bool, passing: NDArray[np.uint8]
 ) -> None:

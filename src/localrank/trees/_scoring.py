@@ -21,11 +21,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.instructions import (
     ZERO_THRESHOLD,
     above,
-    add,
     all_bits,
     count,
     first_leaf,
@@ -47,7 +46,7 @@ MAX_TABLES = 4
 
 
 def _rank_block(lanes: int) -> Any:
-    @kernel
+    @inner_kernel
     def rank_block(
         features: NDArray[Any],
         first: int,
@@ -59,12 +58,13 @@ def _rank_block(lanes: int) -> Any:
         ranks: NDArray[np.uint8],
     ) -> None:
         values = np.zeros(lanes, features.dtype)
-        n = min(lanes, len(features) - first)
+        # Numbers without sign: numba would ask of others whether they are negative.
+        n, begin = np.uintp(min(lanes, len(features) - first)), np.uintp(first)
         place = first * len(columns)
         for i in range(len(columns)):
-            column = columns[i]
+            column = np.uintp(columns[i])
             for document in range(n):
-                values[document] = features[first + document, column]
+                values[document] = features[begin + document, column]
             settled = settle(load(values, 0, lanes), at_zero[i], at_missing[i])
             counts = zeros(ranks, lanes)
             for k in range(np.uintp(starts[i]), np.uintp(starts[i + 1])):
@@ -76,7 +76,7 @@ def _rank_block(lanes: int) -> Any:
 
 
 def _sum_block(lanes: int) -> Any:
-    @kernel
+    @inner_kernel
     def sum_block(
         ranks: NDArray[np.uint8],
         first: int,
@@ -108,13 +108,13 @@ def _sum_block(lanes: int) -> Any:
                 store(numbers, 0, leaves)
                 for document in range(lanes):
                     chosen[document] = leaf_values[start + numbers[document]]
-                totals = add(totals, load(chosen, 0, lanes))
+                totals = totals + load(chosen, 0, lanes)
             elif n_rows == 1:
-                totals = add(totals, look_up(leaves, leaf_values, start, 1))
+                totals = totals + look_up(leaves, leaf_values, start, 1)
             elif n_rows == 2:
-                totals = add(totals, look_up(leaves, leaf_values, start, 2))
+                totals = totals + look_up(leaves, leaf_values, start, 2)
             else:
-                totals = add(totals, look_up(leaves, leaf_values, start, 4))
+                totals = totals + look_up(leaves, leaf_values, start, 4)
         store(scores, first, totals)
 
     return sum_block
@@ -128,7 +128,7 @@ _sum_64, _sum_32, _sum_16 = _sum_block(64), _sum_block(32), _sum_block(16)
 _SIZES = (0, 16, 32, 64, 64)
 
 
-@kernel
+@inner_kernel
 def _size(n_documents: int) -> int:
     """Size of the next block where so many documents are left."""
     return 64 if n_documents > 32 else 32 if n_documents > 16 else 16

@@ -154,9 +154,10 @@ class Trees:
             the same result; everything else as float64.
         """
         values = self._admitted(features)
-        if values.dtype not in self._scorers:
-            self._scorers[values.dtype] = Scorer(self, values.dtype)
-        return self._scorers[values.dtype].score(values)
+        scorer = self._scorers.get(values.dtype)
+        if scorer is None:
+            scorer = self._scorers[values.dtype] = Scorer(self, values.dtype)
+        return scorer.score(values)
 
     def contributions(self, features: ArrayLike) -> tuple[NDArray[np.float64], float]:
         """Shapley values: what each feature adds to the score of each document, and the base.
@@ -217,8 +218,7 @@ class Trees:
 
     def _admitted(self, features: ArrayLike) -> NDArray[Any]:
         values = np.asarray(features)
-        is_single = values.dtype == np.float32
-        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
+        values = read_only(values, values.dtype if values.dtype == np.float32 else np.float64)
         if values.ndim != 2 or values.shape[1] != self.n_features:
             raise ValueError(
                 f"These trees score rows of {self.n_features} features. Got an array of shape "
@@ -363,9 +363,8 @@ class Scorer:
             self._add_scores = sum_leaves
             self._trees = (*rows_of(trees, split_columns, cuts), _n_tables())
 
-    def score(self, features: NDArray[Any]) -> NDArray[np.float64]:
-        """One score per row of a contiguous array."""
-        rows = read_only(features, features.dtype)
+    def score(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """One score per row of a contiguous read-only array."""
         scores = np.zeros(padded(len(rows)))
         ranks = np.empty(min(len(scores), SLAB) * self._n_columns, np.uint8)
         try:
@@ -381,7 +380,7 @@ class Scorer:
             warn_of_loops(error)
             self._rank_values = rank_values_in_loops
             self._add_scores, self._trees = walk_trees, self._paths
-            return self.score(features)
+            return self.score(rows)
         return scores[: len(rows)]
 
 

@@ -9,11 +9,13 @@ import pytest
 from cluster_tasks import small_sample
 from numpy.testing import assert_array_equal
 
+import localrank
 from localrank import rankers, recipes
 from localrank._base.distributed import client_in_scope
 from localrank.data import folds, make_queries
 from localrank.evaluation import compare, permutation_importance, run, tune
-from localrank.rankers import LambdaMART, RankSVM
+from localrank.fusion import NeighbourColumns, SmoothedFusion
+from localrank.rankers import Ensemble, LambdaMART, RankSVM
 from localrank.recipes import local_rank
 from localrank.registry import declared
 
@@ -144,3 +146,29 @@ def test_importance_of_features_is_the_same(sizes, queries):
     with sizes.as_current():
         losses = permutation_importance(ranker, queries, n_repeats=2).losses
     assert_array_equal(losses, permutation_importance(ranker, queries, n_repeats=2).losses)
+
+
+@pytest.fixture(scope="module")
+def with_vectors(queries):
+    vectors = np.random.default_rng(0).normal(size=(queries.n_documents, 5))
+    return queries.with_vectors(vectors)
+
+
+def models_with_vectors(queries):
+    """Files and scores of models whose parts, trained on the cluster, read vectors."""
+    members = [NeighbourColumns(LambdaMART(3, min_leaf_documents=5)), SmoothedFusion()]
+    rankers = [Ensemble(members), local_rank(2, ranker=SmoothedFusion())]
+    found = []
+    for ranker in rankers:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.localrank"
+            ranker.fit(queries).save(path)
+            found.append((path.read_bytes(), localrank.load(path).predict(queries).tobytes()))
+    runs = run({"near": SmoothedFusion()}, folds(queries, 3), n_jobs=1)
+    return found, [fold.scores.tobytes() for fold in runs["near"].runs]
+
+
+def test_vectors_travel_with_their_documents(sizes, with_vectors):
+    with sizes.as_current():
+        made = models_with_vectors(with_vectors)
+    assert made == alone(models_with_vectors, with_vectors)

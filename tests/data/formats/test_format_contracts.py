@@ -1,13 +1,17 @@
 """What every format of data files promises."""
 
-import pytest
+from typing import Any
 
-from localrank import data
+import pytest
+from pyarrow import csv, parquet
+
 from localrank.data import formats, read
 from localrank.data.reading import format_of
 from localrank.registry import declared
 
 FORMATS = [form() for form in declared(formats).values()]
+OF_DOCUMENTS = [form for form in FORMATS if not form.gives_clicks]
+OF_CLICKS = [form for form in FORMATS if form.gives_clicks]
 COMPRESSED_OR_BINARY = b"\x1f\x8b\x08\x00 neither text nor a table \x00\x01\x02"
 
 
@@ -34,6 +38,13 @@ def refusal(*paths, **options):
     return message
 
 
+of_documents, of_clicks = (
+    pytest.mark.parametrize("form", forms, ids=lambda form: type(form).__name__, indirect=True)
+    for forms in (OF_DOCUMENTS, OF_CLICKS)
+)
+
+
+@of_documents
 def test_the_sample_is_read(form, sample):
     dataset = read(sample, labels="optional")
     assert (dataset.n_queries, dataset.n_documents, dataset.n_features) == (2, 3, 2)
@@ -43,6 +54,43 @@ def test_the_sample_is_read(form, sample):
         assert dataset.labels.tolist() == [1, 0, 2]
 
 
+@of_clicks
+def test_the_sample_is_read_as_a_log_of_clicks(form, sample):
+    log: Any = read(sample)
+    assert log.query_ids.tolist() == [7, 8]
+    assert log.document_ids[log.pairs].tolist() == ["a", "b", "c"]
+    assert log.offsets.tolist() == [0, 2, 3]
+    assert log.clicks.tolist() == [False, True, False]
+    assert log.left_out == {}
+
+
+@of_clicks
+def test_several_files_are_one_log_of_clicks(form, sample, tmp_path):
+    name, content = form.sample()
+    other = tmp_path / f"other-{name}"
+    # The same sessions have other names, where sessions have names.
+    other.write_bytes(content.replace(b'"x"', b'"v"').replace(b'"y"', b'"w"'))
+    log: Any = read([sample, other])
+    assert log.offsets.tolist() == [0, 2, 3, 5, 6]
+    assert log.n_queries == 2
+
+
+@of_clicks
+def test_damage_is_refused_unless_it_is_to_be_left_out(form, sample):
+    content = sample.read_bytes()
+    twice = (
+        content + b"2,8,c,2,0\n"
+        if sample.suffix == ".csv"
+        else content.replace(b'["c"]', b'["c", "c"]')
+    )
+    sample.write_bytes(twice)
+    said = []
+    log: Any = read(sample, bad="drop", say=said.append)
+    assert log.n_sessions == 1
+    assert said == [f"{sample}: 1 session with a document twice is left out"]
+    assert "twice" in refusal(sample)
+
+
 def test_the_format_recognises_its_sample(form, sample):
     assert type(format_of([sample])) is type(form)
 
@@ -50,14 +98,20 @@ def test_the_format_recognises_its_sample(form, sample):
 def test_the_format_is_chosen_by_name(form, sample):
     for name in form.names:
         assert type(format_of([sample], name)) is type(form)
+
+
+@of_documents
+def test_the_data_is_read_by_name(form, sample):
     assert read(sample, labels="optional", format=form.declaration.name).n_documents == 3
 
 
-def test_labels_may_be_ignored(sample):
+@of_documents
+def test_labels_may_be_ignored(form, sample):
     assert read(sample, labels="ignored").n_documents == 3
 
 
-def test_data_without_labels_is_refused_if_labels_are_needed(sample):
+@of_documents
+def test_data_without_labels_is_refused_if_labels_are_needed(form, sample):
     if read(sample, labels="optional").relevance is None:
         with pytest.raises(ValueError, match="labels='optional'"):
             read(sample)
@@ -72,10 +126,10 @@ def test_an_empty_file_is_refused_by_name(form, sample):
 
 def test_a_truncated_file_is_refused_by_name(form, sample):
     content = sample.read_bytes()
-    if form.declaration.name == "table":
+    if sample.suffix == ".csv":
         # A cut of CSV is CSV: cut a file with an end.
         sample = sample.with_suffix(".parquet")
-        data.write_table(data.read_table(sample.with_suffix(".csv")), sample)
+        parquet.write_table(csv.read_csv(sample.with_suffix(".csv")), sample)
         content = sample.read_bytes()
     sample.write_bytes(content[: len(content) - len(content.splitlines()[-1]) + 1])
     assert sample.name in refusal(sample, format=form.declaration.name)

@@ -10,7 +10,7 @@ import pytest
 from localrank.evaluation.plots import Chart, draw_charts, write_charts
 
 DOCS = Path(__file__).parents[3] / "docs"
-NUMBERS = sorted((DOCS / "reproduction").rglob("*.json"))
+NUMBERS = sorted((DOCS / "reproduction" / "figures").glob("*.json"))
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)]+\.svg)\)")
 TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.rankers.feature_nets.rank_net import pair_loss
-from localrank.rankers.listwise_net._net_ranker import Nets, loss_and_slope
+from localrank.rankers.listwise_net._nets import Nets, loss_and_slope
 
 SIZES = np.array([4, 1, 6, 3])
 WEIGHTS = np.array([0.5, 1.0, 2.0, 3.0])
@@ -59,7 +59,8 @@ def test_slopes_of_a_net_are_those_of_finite_differences(lists, rng):
     inputs = rng.normal(size=(len(levels), 3))
 
     def loss():
-        return loss_and_slope(nets, inputs, SIZES, levels, WEIGHTS, np.ones(1), pair_loss)
+        kept = np.ones((len(levels), 4), bool)
+        return loss_and_slope(nets, inputs, SIZES, levels, WEIGHTS, kept, loss=pair_loss)
 
     slope, step = loss()[1].values.copy(), 1e-6
     expected = np.empty_like(slope)

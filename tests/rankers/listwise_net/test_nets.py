@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.listwise_net._net_ranker import Nets, Schedule, loss_and_slope, trained
+from localrank.rankers.listwise_net import _nets
+from localrank.rankers.listwise_net._nets import Nets, Schedule, _adam, loss_and_slope, trained
 
 SIZES = np.array([3, 1, 5])
+# Factor on the units that are kept, a power of two so that it rounds nothing.
+BOOST = 2.0
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def problem(rng):
     targets = rng.random(9)
     begins = np.cumsum(SIZES) - SIZES
     targets /= np.repeat(np.add.reduceat(targets, begins), SIZES)
-    kept = rng.choice([0.0, 2.0], size=(9, 6))
+    kept = rng.choice([False, True], size=(9, 6))
     return nets, inputs, targets, np.array([0.5, 1.0, 2.0]), kept
 
 
@@ -34,7 +37,7 @@ def naive_loss(nets, inputs, targets, weights, kept, net):
             for unit in range(n_units):
                 place = net * n_units + unit
                 value = nets.bias[place] + inputs[row] @ nets.hidden[:, place]
-                score += max(value, 0.0) * kept[row, place] * nets.output[net, unit]
+                score += max(value, 0.0) * BOOST * kept[row, place] * nets.output[net, unit]
             scores.append(score)
         log_total = np.log(sum(np.exp(score) for score in scores))
         for i, score in enumerate(scores):
@@ -45,17 +48,17 @@ def naive_loss(nets, inputs, targets, weights, kept, net):
 
 def test_the_loss_is_that_of_a_loop_over_documents_and_units(problem):
     nets, inputs, targets, weights, kept = problem
-    value, _ = loss_and_slope(nets, inputs, SIZES, targets, weights, kept)
+    value, _ = loss_and_slope(nets, inputs, SIZES, targets, weights, kept, BOOST)
     expected = [naive_loss(nets, inputs, targets, weights, kept, net) for net in range(2)]
     assert_allclose(value, expected, rtol=1e-12)
 
 
 def test_slopes_are_those_of_finite_differences(problem):
     nets, inputs, targets, weights, kept = problem
-    _, slope = loss_and_slope(nets, inputs, SIZES, targets, weights, kept)
+    _, slope = loss_and_slope(nets, inputs, SIZES, targets, weights, kept, BOOST)
 
     def loss():
-        return loss_and_slope(nets, inputs, SIZES, targets, weights, kept)[0].sum()
+        return loss_and_slope(nets, inputs, SIZES, targets, weights, kept, BOOST)[0].sum()
 
     step = 1e-6
     expected = np.empty_like(slope.values)
@@ -88,6 +91,42 @@ def test_nets_do_not_see_each_other(problem):
     after, _ = loss_and_slope(nets, inputs, SIZES, targets, weights, kept)
     assert before[0] == after[0]
     assert before[1] != after[1]
+
+
+def test_inputs_and_nets_stay_as_they_are(problem):
+    nets, inputs, targets, weights, kept = problem
+    before = [array.copy() for array in (nets.values, inputs, targets, weights, kept)]
+    loss_and_slope(nets, inputs, SIZES, targets, weights, kept, BOOST)
+    after = (nets.values, inputs, targets, weights, kept)
+    for one, other in zip(before, after, strict=True):
+        assert_array_equal(one, other)
+
+
+def test_adam_steps_are_those_of_its_paper(rng):
+    values = rng.normal(size=37).astype(np.float32)
+    expected, mean, square = values.astype(np.float64), np.zeros(37), np.zeros(37)
+    slope_mean, square_mean = np.zeros((2, 37), np.float32)
+    for step in range(1, 6):
+        slopes = rng.normal(size=37).astype(np.float32)
+        mean, square = 0.9 * mean + 0.1 * slopes, 0.999 * square + 0.001 * slopes**2.0
+        unbiased = mean / (1 - 0.9**step), square / (1 - 0.999**step)
+        expected -= 0.01 * unbiased[0] / (np.sqrt(unbiased[1]) + 1e-8)
+        rate, per_square = 0.01 / (1 - 0.9**step), 1 / (1 - 0.999**step)
+        _adam(values, slopes, slope_mean, square_mean, rate, per_square)
+    assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3, 0.9])
+def test_as_many_units_are_kept_as_make_up_for_those_dropped(lists, dropout, monkeypatch):
+    factors = []
+
+    def recorded(*arguments):
+        factors.append((arguments[5] * arguments[6]).mean())
+        return loss_and_slope(*arguments)
+
+    monkeypatch.setattr(_nets, "loss_and_slope", recorded)
+    train(lists, dropout=dropout)
+    assert_allclose(np.mean(factors), 1.0, atol=0.0 if dropout == 0 else 0.05)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +170,9 @@ def train(lists, weights=None, **parameters):
 
 def test_training_learns_what_decides(lists):
     inputs, offsets, targets = lists
-    nets = train(lists, dropout=0.0)
+    nets, all_kept = train(lists, dropout=0.0), np.ones((len(inputs), 8), bool)
     value, _ = loss_and_slope(
-        nets, inputs, np.diff(offsets), targets, np.ones(20, np.float32) / 20, np.float32(1)
+        nets, inputs, np.diff(offsets), targets, np.ones(20, np.float32) / 20, all_kept
     )
     assert (value < 0.5).all()
     start, _ = loss_and_slope(
@@ -142,7 +181,7 @@ def test_training_learns_what_decides(lists):
         np.diff(offsets),
         targets,
         np.ones(20, np.float32) / 20,
-        np.float32(1),
+        all_kept,
     )
     assert_allclose(start, np.log(5), rtol=1e-5)
 
@@ -160,6 +199,7 @@ def test_weights_shrink_where_nothing_teaches_and_biases_do_not(lists):
     schedule = Schedule.of(20)
     factor = np.prod([1 - 0.005 * schedule.rate(step + 1) for step in range(schedule.n_steps)])
     assert_allclose(shrunk.hidden, factor * kept.hidden, rtol=1e-4)
+    assert_allclose(shrunk.output, factor * kept.output, rtol=1e-4)
     assert (kept.hidden != 0).all()
 
 

@@ -12,13 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 import localrank
 from localrank.data import RankingDataset
 from localrank.measures import AveragePrecision
-from localrank.rankers import MLR, RMLR
+from localrank.rankers import L1MLR, MLR, RMLR
 from localrank.rankers.mlr._bundle import MetricPlanes, minimise
 from localrank.rankers.mlr._metric_risk import MetricRisk
-from localrank.rankers.mlr._penalties import RowLengths, Trace
+from localrank.rankers.mlr._penalties import EntrySizes, RowLengths, Trace
 
 BOTH = pytest.mark.parametrize("kind", [MLR, RMLR])
-PENALTIES = pytest.mark.parametrize("penalty", [Trace(), RowLengths()], ids=["trace", "rows"])
+ALL = pytest.mark.parametrize("kind", [MLR, RMLR, L1MLR])
+PENALTIES = pytest.mark.parametrize(
+    "penalty", [Trace(), RowLengths(), EntrySizes()], ids=["trace", "rows", "entries"]
+)
 
 
 def all_planes(dataset):
@@ -32,7 +35,9 @@ def risk_of(lists, W, weights=None):
 
 
 def cost(kind, W):
-    return np.trace(W) if kind is MLR else np.sqrt((W**2).sum(axis=1)).sum()
+    if kind is MLR:
+        return np.trace(W)
+    return np.sqrt((W**2).sum(axis=1)).sum() if kind is RMLR else np.abs(W).sum()
 
 
 def exact_minimum(kind, dataset, C):
@@ -109,7 +114,7 @@ def displaced(points):
     return dataset.with_features(dataset.features - queries[dataset.query_index])
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(("C", "W"), [(0.16, 0.0), (0.17, 1 / 12), (5.0, 1 / 12)])
 def test_one_pair_on_a_line_by_hand(kind, C, W):
     # The relevant document at distance 1, the other at distance 2. The wrong order costs 1/2 and
@@ -121,16 +126,18 @@ def test_one_pair_on_a_line_by_hand(kind, C, W):
     assert_allclose(model.objective_, min(C / 2, 1 / 12), rtol=1e-8)
 
 
-@BOTH
-@pytest.mark.parametrize("C", [1.0, 10.0])
+@pytest.mark.parametrize(
+    ("kind", "C"), [(MLR, 1.0), (MLR, 10.0), (RMLR, 1.0), (RMLR, 10.0), (L1MLR, 2.0)]
+)
 def test_the_objective_is_that_of_a_solver_with_the_constraints_of_all_rankings(kind, small, C):
     model = kind(C, scaling=None, tol=1e-7).fit(small)
     lists = all_planes(small)
     at_metric = cost(kind, model.metric_) + C * risk_of(lists, model.metric_)
     assert_allclose(model.objective_, at_metric, rtol=1e-9)
     assert len(model.components_) > 0
-    assert_allclose(model.objective_, exact_minimum(kind, small, C), rtol=1e-4)
-    assert model.objective_ <= exact_minimum(kind, small, C) * (1 + 1e-7)
+    exact = exact_minimum(kind, small, C)
+    assert_allclose(model.objective_, exact, rtol=1e-4)
+    assert model.objective_ <= exact * (1 + 1e-7)
 
 
 def test_planes_touch_the_risk_and_lie_below_it(small, taught):
@@ -147,7 +154,7 @@ def test_planes_touch_the_risk_and_lie_below_it(small, taught):
 @pytest.mark.parametrize("tol", [1.0, 1e-2])
 def test_no_metric_is_below_the_bound_however_rough_the_solution(small, taught, penalty, tol):
     lists, C = all_planes(small), 10.0
-    kind = MLR if isinstance(penalty, Trace) else RMLR
+    kind = next(kind for kind in (MLR, RMLR, L1MLR) if isinstance(penalty, type(kind._penalty)))
     best = minimise(taught, penalty, C, tol=1e-7, max_iter=500)
     planes = MetricPlanes(penalty, C, 3)
     planes.add(*taught.plane(np.empty((0, 3))))
@@ -220,11 +227,12 @@ def noisy(n_noise):
     return RankingDataset.from_arrays(X, near, qid)
 
 
-def test_rows_of_pure_noise_vanish_by_their_lengths_and_not_by_the_trace():
+def test_rows_of_pure_noise_vanish_by_sparse_penalties_and_not_by_the_trace():
     dataset = noisy(20)
-    kept = np.abs(RMLR(1).fit(dataset).metric_).max(axis=1)
-    assert (kept[:2] > 0).all()
-    assert_array_equal(kept[2:], 0)
+    for kind in (RMLR, L1MLR):
+        kept = np.abs(kind(1).fit(dataset).metric_).max(axis=1)
+        assert (kept[:2] > 0).all()
+        assert_array_equal(kept[2:], 0)
     assert (np.abs(MLR(1).fit(dataset).metric_).max(axis=1) > 0).all()
 
 
@@ -239,14 +247,26 @@ def test_axes_matter_to_the_lengths_of_rows_and_not_to_the_trace(displaced):
     assert other.objective_ > 1.05 * one.objective_
 
 
+def test_products_of_features_cost_only_where_entries_are_summed(displaced):
+    # Relevant documents are near along a diagonal, so that the best metric has a product.
+    turned = displaced.with_features(
+        displaced.features[:, :2] @ np.array([[0.8, 0.6], [-0.6, 0.8]])
+    )
+    shares = {}
+    for kind in (MLR, RMLR, L1MLR):
+        W = kind(3, scaling=None, tol=1e-6).fit(turned).metric_
+        shares[kind] = abs(W[0, 1]) / np.trace(W)
+    assert shares[MLR] > shares[RMLR] > shares[L1MLR]
+
+
 def test_a_learned_metric_ranks_new_queries_better_than_plain_distances(displaced):
     train, test = displaced.select(range(20)), displaced.select(range(20, 40))
     plain = AveragePrecision().mean(test, -np.sum(test.features**2, axis=1))
-    for kind in (MLR, RMLR):
+    for kind in (MLR, RMLR, L1MLR):
         assert AveragePrecision().mean(test, kind(10).fit(train).predict(test)) > plain + 0.1
 
 
-@BOTH
+@ALL
 def test_scores_are_distances_in_the_metric(kind, displaced):
     model = kind(10).fit(displaced)
     x = displaced.features / np.sqrt(np.mean(displaced.features**2, axis=0))

@@ -1,3 +1,5 @@
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import median_abs_deviation, rankdata
 
-from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates import _coordinates
+from localrank.rankers.query_coordinates._coordinates import (
+    N_AGGREGATES,
+    SharedCoordinates,
+    coordinates,
+    shared_coordinates,
+)
 
 ROUNDING = np.finfo(float).eps
 
@@ -260,3 +268,46 @@ def test_parts_stand_after_the_features_in_their_order(parts, rng):
     every = parts_of(features, offsets)
     expected = np.hstack([features, *(every[part] for part in parts)])
     assert_array_equal(coordinates(features, offsets, parts), expected)
+
+
+def test_rankers_inside_a_scope_share_one_table(rng, monkeypatch):
+    features, offsets = rng.normal(size=(20, 3)), np.array([0, 8, 20])
+    made = []
+
+    def counted(*arguments):
+        made.append(arguments)
+        return coordinates(*arguments)
+
+    monkeypatch.setattr(_coordinates, "coordinates", counted)
+    with SharedCoordinates():
+        first = shared_coordinates(features, offsets, "zpa")
+        with SharedCoordinates():
+            assert shared_coordinates(features, offsets, "zpab") is first
+        assert shared_coordinates(features, offsets, "zp") is first
+        assert len(made) == 1
+        # Equal arrays may have other queries, and other arrays may have been changed.
+        assert shared_coordinates(features, offsets.copy(), "zpab") is not first
+    assert_array_equal(first, coordinates(features, offsets, "zpab"))
+    assert shared_coordinates(features, offsets, "zp").shape == (20, 9)
+
+
+def test_no_table_outlives_the_scope_even_after_an_error(rng):
+    features, offsets = rng.normal(size=(20, 3)), np.array([0, 8, 20])
+    tables = []
+
+    def fails():
+        with SharedCoordinates():
+            tables.append(weakref.ref(shared_coordinates(features, offsets, "zpab")))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert tables[0]() is None
+
+
+def test_other_threads_do_not_share(rng):
+    features, offsets = rng.normal(size=(20, 3)), np.array([0, 8, 20])
+    with SharedCoordinates(), ThreadPoolExecutor(1) as pool:
+        mine = shared_coordinates(features, offsets, "zpab")
+        theirs = pool.submit(shared_coordinates, features, offsets, "zp").result()
+    assert (mine.shape[1], theirs.shape[1]) == (21, 9)

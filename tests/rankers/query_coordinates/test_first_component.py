@@ -1,16 +1,17 @@
+import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.query_coordinates._first_component import (
-    CLOSE,
-    MAX_STEPS,
-    POWER,
-    _blend,
-    _first_eigenvector,
-    first_component,
+from localrank.rankers.query_coordinates import _first_component
+from localrank.rankers.query_coordinates._first_component import CLOSE, MAX_STEPS, POWER
+
+# They are compiled into kernels, and here by themselves.
+_blend, _first_eigenvector, first_component = (
+    numba.njit(getattr(_first_component, name))
+    for name in ("_blend", "_first_eigenvector", "first_component")
 )
 
 

@@ -1,3 +1,4 @@
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,13 +6,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from localrank.rankers.query_coordinates._ranks import (
-    ORDERED,
-    SHARES,
-    half_bounds,
-    percentiles,
-    prepare,
-    room_for,
+from localrank.rankers.query_coordinates import _ranks
+from localrank.rankers.query_coordinates._ranks import ORDERED, SHARES
+
+# They are compiled into kernels, and here by themselves.
+half_bounds, percentiles, prepare, room_for = (
+    numba.njit(getattr(_ranks, name))
+    for name in ("half_bounds", "percentiles", "prepare", "room_for")
 )
 
 

@@ -130,6 +130,86 @@ def test_queries_weigh_alike_where_asked(queries, loss):
     assert ranker.objective_ == pytest.approx(naive_objective(ranker, rows, weights), rel=1e-12)
 
 
+def drop_of_every_swap(dataset):
+    """For each pair of labels, the mean drop in NDCG@1 over all swaps in all perfect rankings."""
+    means = {}
+    for begin, end in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+        labels = dataset.labels[begin:end]
+        drops = {}
+        for first in np.flatnonzero(labels == labels.max()):
+            # A perfect ranking begins with one of the best; the other places do not count.
+            for i, j in np.argwhere(labels[:, None] > labels):
+                at_the_top = labels[j] if i == first else labels[first]
+                drop = 1 - (2**at_the_top - 1) / (2 ** labels.max() - 1)
+                drops.setdefault((labels[i], labels[j]), []).append(drop)
+        for pair, values in drops.items():
+            means.setdefault(pair, []).append(np.mean(values))
+    return {pair: np.mean(values) for pair, values in means.items()}
+
+
+@pytest.mark.parametrize("one_is_best", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_label_weights_are_the_drops_in_ndcg_by_swapping(small, loss, one_is_best):
+    """The loss of RSVM-IR, over a list of all pairs."""
+    if one_is_best:  # Then swaps of all others cost nothing.
+        first = np.isin(np.arange(small.n_documents), small.offsets)
+        small = small.replaced(relevance=np.where(first, 5.0, small.labels))
+    rows, query = differences(small)
+    drops = drop_of_every_swap(small)
+    assert len(set(drops.values())) > 4
+    assert (min(drops.values()) == 0) == one_is_best
+    labels = []
+    for begin, end in zip(small.offsets[:-1], small.offsets[1:], strict=True):
+        y = small.labels[begin:end]
+        labels += [drops[y[i], y[j]] for i, j in np.argwhere(y[:, None] > y)]
+    weights = np.array(labels) / np.bincount(query)[query]
+    ranker = RankSVM(3.0, loss=loss, pair_weight="ir", scaling=None, tol=1e-9).fit(small)
+    assert ranker.objective_ == pytest.approx(naive_objective(ranker, rows, weights), rel=1e-12)
+    # C of each pair in the oracle's problem; its minimum is ours.
+    least = LinearSVC(
+        C=ranker.C / (2 if loss == "squared_hinge" else 1),
+        loss=loss,
+        fit_intercept=False,
+        tol=1e-10,
+        max_iter=1_000_000,
+    ).fit(
+        np.concatenate([rows, -rows]),
+        np.repeat([1, -1], len(rows)),
+        sample_weight=np.tile(weights / weights.sum() / 2, 2),
+    )
+    oracle = with_weights(ranker, least.coef_[0])
+    assert ranker.objective_ == pytest.approx(naive_objective(oracle, rows, weights), rel=1e-6)
+    assert ranker.objective_ < naive_objective(
+        RankSVM(3.0, loss=loss, scaling=None).fit(small), rows, weights
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_labels_weigh_alike(queries, loss):
+    binary = queries.replaced(relevance=3.0 * (queries.labels > 1))
+    plain = RankSVM(loss=loss, pair_weight="query").fit(binary)
+    weighted = RankSVM(loss=loss, pair_weight="ir").fit(binary)
+    assert_allclose(weighted.coef_, plain.coef_, rtol=1e-9)
+
+
+def test_label_weights_count_a_query_of_weight_two_twice(small):
+    ranker = RankSVM(3.0, pair_weight="ir", scaling=None, tol=1e-9)
+    coef = ranker.fit(small, query_weight=[2, 1, 0, 1, 1, 2, 1, 1]).coef_
+    once, again = small.select([0, 1, 3, 4, 5, 6, 7]), small.select([0, 5])
+    X = np.concatenate([once.features, again.features])
+    y = np.concatenate([once.labels, again.labels])
+    qid = np.concatenate([once.query_index, 100 + again.query_index])
+    assert_allclose(coef, ranker.fit(X, y, qid=qid).coef_, rtol=1e-3)
+
+
+def test_label_weights_take_few_labels_and_no_label_pairs(rng):
+    X, qid = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    with pytest.raises(ValueError, match="takes at most 20 different labels. The data has 60"):
+        RankSVM(pair_weight="ir").fit(X, np.arange(60.0), qid=qid)
+    with pytest.raises(ValueError, match="must be 'pair' or 'query' with label_pairs"):
+        RankSVM(pair_weight="ir", label_pairs=[(1, 0)]).fit(X, np.arange(60) % 3, qid=qid)
+
+
 @pytest.mark.parametrize("pair_weight", ["pair", "query"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_query_of_weight_two_is_a_query_given_twice(small, loss, pair_weight):
@@ -357,7 +437,7 @@ def test_too_few_steps_warn(queries):
             "'max_iter' parameter of RankSVM must be a whole number from 1 to 1000000. Got 0",
         ),
         ({"loss": "log"}, "must be 'squared_hinge' or 'hinge'. Got 'log' instead."),
-        ({"pair_weight": 1}, "must be 'pair' or 'query'. Got 1 instead."),
+        ({"pair_weight": 1}, "must be 'pair', 'query' or 'ir'. Got 1 instead."),
         ({"scaling": "max"}, "'scaling' parameter of RankSVM must be"),
         ({"label_pairs": []}, "'label_pairs' parameter of RankSVM must be None or different"),
         ({"label_pairs": [(0, 1)]}, r"with high > low. Got \[\(0, 1\)\] instead"),

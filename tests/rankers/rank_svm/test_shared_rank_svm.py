@@ -11,8 +11,8 @@ from localrank.measures import NDCG
 from localrank.rankers import RankSVM, SharedRankSVM
 from localrank.rankers.rank_svm._newton import evaluate
 from localrank.rankers.rank_svm._ranking_pairs import RankingPairs
-from localrank.recipes import pca_queries, shared_specific
-from localrank.representations import Mean
+from localrank.recipes import pca_queries, query_blend, shared_specific
+from localrank.representations import Mean, TopDocuments
 from localrank.selection import NearestCentroid, NearestQueries
 
 
@@ -148,6 +148,42 @@ def test_any_grouping_and_selector_work(typed, grouping, selector):
     assert len({model.objective_ for model in local.models_}) == 1
     constant = NDCG(10).mean(dataset, np.zeros(dataset.n_documents))
     assert local.score(dataset) > constant + 0.05
+
+
+@pytest.fixture(scope="module")
+def some(typed):
+    return typed[0].select(range(20)), typed[0].select(range(20, 60))
+
+
+def per_query(k, shrinkage):
+    """The form of Ni et al.: a specific part for each training query, k models for a query."""
+    return query_blend(k, ranker=SharedRankSVM(shrinkage=shrinkage, tol=1e-10))
+
+
+def test_with_a_large_shrinkage_all_queries_have_the_global_model(some):
+    train, test = some
+    one = RankSVM(tol=1e-10).fit(train).predict(test)
+    alone = per_query(1, 1e9).fit(train)
+    assert alone.n_groups_ == train.n_queries
+    assert_allclose(alone.predict(test), one, atol=1e-4)
+    # Several models of the same weights rank as one of them does.
+    several = per_query(5, 1e9).fit(train).predict(test)
+    for begin, end in zip(test.offsets, test.offsets[1:], strict=False):
+        assert_array_equal(np.argsort(several[begin:end]), np.argsort(one[begin:end]))
+
+
+def test_with_one_neighbour_the_model_of_the_nearest_query_ranks(some):
+    train, test = some
+    local = per_query(1, 0.5).fit(train)
+    models = SharedRankSVM(shrinkage=0.5, tol=1e-10).fit_groups(train, list(local.groups_))
+    points = TopDocuments().fit(train)
+    nearest = points.distances(points.transform(test), points.transform(train)).argmin(axis=1)
+    scores = local.predict(test)
+    home = {int(group[0]): model for group, model in zip(local.groups_, models, strict=True)}
+    for query, neighbour in enumerate(nearest):
+        rows = slice(*test.offsets[query : query + 2])
+        expected = home[int(neighbour)].predict(test)[rows]
+        assert_allclose(scores[rows], expected, atol=1e-6)
 
 
 def test_sharing_wins_where_groups_are_small_and_alike():

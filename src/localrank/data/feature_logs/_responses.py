@@ -18,6 +18,12 @@ MAX_LINE = 1 << 28
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, with their line numbers. Empty lines are skipped."""
+    for number, line in raw_lines(path):
+        yield number, parsed(path, number, line)
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not empty, with their numbers."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder. Name the files in it.")
     with open_binary(path) as raw, damage_named(path), io.BufferedReader(raw) as file:
@@ -29,10 +35,11 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if len(line) > MAX_LINE:
                 raise ValueError(f"{path}:{number}: line longer than {MAX_LINE:,} bytes.")
             if not line.isspace():
-                yield number, _parsed(path, number, line)
+                yield number, line
 
 
-def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """The object of a line."""
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError:

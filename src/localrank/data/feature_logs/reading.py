@@ -242,7 +242,7 @@ def _guessed(body: dict[str, Any]) -> str:
     raise ValueError(
         f"the response is not of a known search engine. It must have hits.hits (Elasticsearch, "
         f"OpenSearch), response.docs (Solr) or root (Vespa). Its members are "
-        f"{', '.join(map(repr, body))}."
+        f"{', '.join(map(repr, body))}. A line of a log of clicks has query, documents and clicks."
     )
 
 

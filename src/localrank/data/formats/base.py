@@ -13,6 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from localrank.data._column_record import ColumnRecord
     from localrank.data._row_batches import Batches
+    from localrank.data.click_log import ClickLog
     from localrank.data.dataset import RankingDataset
     from localrank.registry import Declaration
 
@@ -67,6 +68,8 @@ class Format(ABC):
         The arguments of `localrank.data.read` that the format takes.
     goes_first : bool
         Whether it is asked before the others, because its files have names of another format.
+    gives_clicks : bool
+        Whether its files are logs of clicks. A file that is one is nothing else.
     """
 
     declaration: ClassVar[Declaration]
@@ -76,6 +79,7 @@ class Format(ABC):
     first_bytes: ClassVar[tuple[bytes, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
     goes_first: ClassVar[bool] = False
+    gives_clicks: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,8 +91,10 @@ class Format(ABC):
         return path.name.lower().endswith(self.suffixes)
 
     @abstractmethod
-    def read(self, paths: Sequence[Path], wanted: Wanted, **options: Any) -> RankingDataset:
-        """All files as one dataset."""
+    def read(
+        self, paths: Sequence[Path], wanted: Wanted, **options: Any
+    ) -> RankingDataset | ClickLog:
+        """All files as one dataset, or as one log of clicks."""
 
     def batches(
         self, dtype: np.dtype[Any], batch_bytes: int, advance: Callable[[], None], **options: Any
@@ -101,5 +107,6 @@ class Format(ABC):
         """The name and the content of a small file, for contract tests.
 
         All formats have the same three documents: of the queries 7, 7 and 8, with the labels 1, 0
-        and 2 (if the format has labels) and the features (0.5, 3), (2, 0) and (0, 1).
+        and 2 (if the format has labels) and the features (0.5, 3), (2, 0) and (0, 1). Logs of
+        clicks have two sessions: 7 was shown a and b, of which b was clicked; 8 was shown c.
         """

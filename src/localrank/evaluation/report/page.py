@@ -27,6 +27,7 @@ SCRIPTS = (
     "map",
     "agreement",
     "explorer",
+    "sections",
     "costs",
     "made",
     "main",

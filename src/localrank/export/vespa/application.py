@@ -29,7 +29,7 @@ from localrank.registry import declare
 # The version whose published code the tests run.
 VERSION = "8.700.24"
 
-_SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
+SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
 <services version="1.0">
   <container id="default" version="1.0">
     <search/>
@@ -102,8 +102,8 @@ class Vespa(GroupTarget):
         profile = RankProfile(model.name, model.formula, model.feature_names)
         return {
             "README.md": _readme(model, profile),
-            "services.xml": _SERVICES.format(name=model.name),
-            f"schemas/{model.name}.sd": _schema(model.name, profile.fields),
+            "services.xml": SERVICES.format(name=model.name),
+            f"schemas/{model.name}.sd": schema_text(model.name, profile.fields),
             f"schemas/{model.name}/{model.name}.profile": profile.text(),
             **{f"models/{file}": content for file, content in profile.models.items()},
         }
@@ -174,7 +174,8 @@ def _attributes(schema: str, dataset: RankingDataset) -> Callable[[str], Value]:
     return values
 
 
-def _schema(name: str, fields: list[str]) -> str:
+def schema_text(name: str, fields: Sequence[str]) -> str:
+    """A schema whose fields are attributes of type double."""
     lines = [f"schema {name} {{", f"    document {name} {{"]
     for field in fields:
         lines += [f"        field {field} type double {{", "            indexing: attribute"]
@@ -321,8 +322,8 @@ def normalize_linear(values: Floats, offsets: Integers) -> Floats:
     return result
 
 
-def reciprocal_rank(values: Floats, offsets: Integers) -> Floats:
-    """1 / (60 + rank). The largest value of each list has rank 1.
+def reciprocal_rank(values: Floats, offsets: Integers, k: float = _K) -> Floats:
+    """1 / (k + rank). The largest value of each list has rank 1.
 
     Equal values have different ranks, in the order of the hits. Missing values come last.
 
@@ -335,7 +336,7 @@ def reciprocal_rank(values: Floats, offsets: Integers) -> Floats:
     lists = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((-np.where(np.isnan(values), -np.inf, values), lists))
     result = np.empty(len(values))
-    result[order] = 1.0 / (_K + 1.0 + (np.arange(len(values)) - np.repeat(offsets[:-1], sizes)))
+    result[order] = 1.0 / (k + 1.0 + (np.arange(len(values)) - np.repeat(offsets[:-1], sizes)))
     return result
 
 

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 LEAST_CURVATURE = 1e-12
 
 
+# The gradient and the second derivative of each document, as floats of 32 bits, by the scores.
+Gradient = Callable[[Floats], tuple[Array, Array]]
+
 # What all rankers need that LightGBM trains.
 TREE_NEEDS = Needs(
     missing=True,
@@ -183,17 +186,27 @@ class BoostedTrees(SummedTrees):
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
+    def _gradient(
+        self, target: Floats, sizes: Integers, weights: Weights, n_threads: int
+    ) -> Gradient | None:
+        """The gradient of the objective. None: LightGBM computes its own.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_documents,)
+            As `_objective` returns it.
+        sizes : ndarray of shape (n_queries,)
+            Numbers of documents of each query.
+        weights : ndarray of shape (n_documents,) or None
+        n_threads : int
+        """
+        return None
+
     def learns_from(self, dataset: RankingDataset) -> Flags:
         return differ_in_gain(dataset, self.gain)
 
     def _lesson(self) -> str:
         return lesson_of_gain(self.gain)
-
-    def _lists(
-        self, dataset: RankingDataset, query_weights: Weights
-    ) -> tuple[RankingDataset, Integers, Weights]:
-        """Training rows in LightGBM's order, sizes of their lists, and a weight for each row."""
-        return dataset, dataset.query_sizes, row_weights(dataset, query_weights)
 
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
@@ -224,15 +237,18 @@ class BoostedTrees(SummedTrees):
         # First, so that a missing LightGBM is reported before anything else.
         import_lightgbm()
         check_gains(self, dataset, query_weights)
-        lists = self._lists(dataset, query_weights)
-        objective, target = self._objective(lists[0])
+        weights = row_weights(dataset, query_weights)
+        objective, target = self._objective(dataset)
         parameters = {
             **boosting_parameters(self, self._objective_name),
             **monotone_parameters(self, dataset),
             **objective,
         }
+        gradient = self._gradient(target, dataset.query_sizes, weights, number_of_jobs(self.n_jobs))
         start = self.trees_ if self._continues else None
-        text = boosted(self, lists, parameters, target, valid, start=start)
+        text = boosted(
+            self, dataset, weights, parameters, target, valid, gradient=gradient, start=start
+        )
         self._keep(text, dataset, start)
 
     @property
@@ -296,10 +312,13 @@ def boosting_parameters(ranker: Ranker, objective: str) -> dict[str, Any]:
 
 def boosted(
     ranker: Ranker,
-    lists: tuple[RankingDataset, Integers, Weights],
+    dataset: RankingDataset,
+    weights: Weights,
     parameters: dict[str, Any],
     target: Floats,
     valid: HeldOut,
+    *,
+    gradient: Gradient | None = None,
     scores_of: Callable[[Array], Array] | None = None,
     start: Trees | None = None,
 ) -> str:
@@ -311,12 +330,16 @@ def boosted(
     ----------
     ranker : Ranker
         With the parameters of `BOOSTING`.
-    lists : tuple
-        Training rows, sizes of their lists, and a weight for each row.
+    dataset : RankingDataset
+        Training rows.
+    weights : ndarray of shape (n_documents,) or None
     parameters : dict
         LightGBM's parameters.
     target : ndarray of shape (n_documents,)
     valid : RankingDataset or None
+    gradient : callable, optional
+        Gradient and second derivative of each row by its score, weights included. None: those of
+        LightGBM's objective.
     scores_of : callable, optional
         Makes scores from LightGBM's predictions. None: they are the scores.
     start : Trees, optional
@@ -324,21 +347,25 @@ def boosted(
     """
     lightgbm = import_lightgbm()
 
-    from localrank.rankers.boosted_trees._binned import binned, binned_like
+    from localrank.rankers.boosted_trees._binned import binned, binned_like, keep_as_made
 
     measure = parse_measure(ranker.measure)
-    dataset, sizes, weights = lists
     train = binned(dataset, parameters)
-    train.set_label(target).set_group(sizes)
-    if weights is not None:
-        train.set_weight(weights)
+    if gradient is None:
+        train.set_label(target).set_group(dataset.query_sizes)
+        if weights is not None:
+            train.set_weight(weights)
+    else:
+        parameters = parameters | {"objective": as_objective(gradient)}
+        # LightGBM asks for labels, and does not use them.
+        train.set_label(np.zeros(dataset.n_documents))
     n_before = 0
     if start is not None:
         n_before = start.n_trees
         train.set_init_score(_scores(start, dataset))
     n_new = ranker.n_trees - n_before
     with progress(type(ranker).__name__, n_new) as advance:
-        callbacks: list[Any] = [lambda _: advance()]
+        callbacks: list[Any] = [lambda _: advance(), keep_as_made]
         held_out: dict[str, Any] = {}
         values: list[float] = []
         if valid is not None:
@@ -349,12 +376,19 @@ def boosted(
             if start is not None:
                 held_out["valid_sets"][0].set_init_score(_scores(start, valid))
             callbacks.append(lightgbm.early_stopping(ranker.patience, verbose=False))
-        booster = lightgbm.train(parameters, train, n_new, callbacks=callbacks, **held_out)
+        booster = lightgbm.train(
+            parameters, train, n_new, callbacks=callbacks, keep_training_booster=True, **held_out
+        )
     n_kept = booster.best_iteration if valid is not None else booster.current_iteration()
     ranker.n_trees_ = n_before + n_kept
     remember_curve(ranker, values, n_before)
     text: str = booster.model_to_string(num_iteration=n_kept)
     return text
+
+
+def as_objective(gradient: Gradient) -> Callable[[Floats, Any], tuple[Array, Array]]:
+    """A gradient in the form in which LightGBM takes an objective."""
+    return lambda scores, _: gradient(scores)
 
 
 def _scores(trees: Trees, dataset: RankingDataset) -> Floats:

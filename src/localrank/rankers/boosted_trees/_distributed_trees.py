@@ -18,11 +18,11 @@ from localrank.rankers._training import admitted, forget, remember, teaching
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees._boosted_trees import (
     BoostedTrees,
+    as_objective,
     boosting_parameters,
     import_lightgbm,
 )
 from localrank.rankers.boosted_trees._monotone import monotone_parameters
-from localrank.rankers.boosted_trees.lambda_mart import MAX_LIST_LENGTH
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -125,12 +125,6 @@ def fit_on_cluster(
         )
     import_lightgbm()
     teaching(ranker, admitted(ranker, dataset, None, None)[0], None)
-    largest = int(dataset.query_sizes.argmax())
-    if dataset.query_sizes[largest] > MAX_LIST_LENGTH:
-        raise ValueError(
-            f"Several workers together learn from lists of at most {MAX_LIST_LENGTH:,} documents. "
-            f"Query {dataset.query_ids[largest]} has {dataset.query_sizes[largest]:,}."
-        )
     objective, target = ranker._objective(dataset)
     parameters = {
         **boosting_parameters(ranker, ranker._objective_name),
@@ -144,7 +138,7 @@ def fit_on_cluster(
     trained = together.call(
         _trained,
         [
-            (part, {**parameters, **network}, ranker.n_trees)
+            (part, {**parameters, **network}, ranker.n_trees, ranker._gradient)
             for part, network in zip(rows, together.network(), strict=True)
         ],
     )
@@ -270,16 +264,27 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def _trained(rows: Rows, parameters: dict[str, Any], n_trees: int) -> tuple[str, int]:
+def _trained(
+    rows: Rows, parameters: dict[str, Any], n_trees: int, gradient_of: Callable[..., Any]
+) -> tuple[str, int]:
     """The model as LightGBM's text, and its number of trees. Every worker gets the same."""
     lightgbm = import_lightgbm()
+
+    from localrank.rankers.boosted_trees._binned import keep_as_made
+
     # LightGBM logs connections before it reads its verbosity.
     logger = logging.getLogger("localrank.lightgbm")
     logger.setLevel(logging.ERROR)
     lightgbm.register_logger(logger)
     features, targets, sizes = rows
-    train = lightgbm.Dataset(features, targets, group=sizes)
-    booster = lightgbm.train(parameters, train, n_trees)
+    # Each worker has whole queries: it needs no others for the gradient of its documents.
+    gradient = gradient_of(targets, sizes, None, parameters["num_threads"])
+    if gradient is None:
+        train = lightgbm.Dataset(features, targets, group=sizes)
+    else:
+        parameters = parameters | {"objective": as_objective(gradient)}
+        train = lightgbm.Dataset(features, np.zeros(len(features)))
+    booster = lightgbm.train(parameters, train, n_trees, callbacks=[keep_as_made])
     text = booster.model_to_string()
     n_trained = booster.current_iteration()
     booster.free_network()

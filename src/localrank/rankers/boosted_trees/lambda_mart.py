@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from localrank._base.arrays import Floats, Integers
 from localrank._base.rules import Rules, whole
 from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, gains
 from localrank.rankers.base import Weights
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, CategorySplits
+from localrank.rankers.boosted_trees._boosted_trees import (
+    BoostedTrees,
+    CategorySplits,
+    Gradient,
+)
+from localrank.rankers.boosted_trees._lambdas import lambda_gradient
 from localrank.rankers.boosted_trees._monotone import Monotone
 from localrank.registry import declare
-
-# LightGBM's lambdarank refuses longer lists.
-MAX_LIST_LENGTH = 10_000
 
 
 @declare(
@@ -27,20 +27,18 @@ MAX_LIST_LENGTH = 10_000
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class LambdaMART(BoostedTrees):
-    """Boosted trees on LambdaRank's gradients of NDCG [1], trained by LightGBM.
+    """Boosted trees on LambdaRank's gradients of NDCG [1].
 
     It is made for graded labels. Trees find thresholds and combinations of features that a
     weighted sum cannot express.
+
+    LightGBM grows the trees. localrank computes the gradients: those of LightGBM's `lambdarank`
+    to four digits, in a fraction of the time. Lists may have any length.
 
     Labels may be any numbers y. The gain of a label is 2^y - 1. If labels are larger than 30, such
     as counts of clicks, the gain is y. If the lowest label is negative, gains are counted from it.
     The parameter `gain` sets other gains. The model is the same for any number of threads and any
     order of the rows.
-
-    LightGBM compares at most 10,000 documents with each other. A longer list is split into as few
-    equal parts as possible, each with its share of the documents of every label. The content of
-    the documents and the seed decide which documents go into which part. The parts that can be
-    learned from weigh together as much as one list. Scoring is not split.
 
     Parameters
     ----------
@@ -153,47 +151,10 @@ class LambdaMART(BoostedTrees):
         self.gain = gain
         self.truncation_level = truncation_level
 
-    def _lists(
-        self, dataset: RankingDataset, query_weights: Weights
-    ) -> tuple[RankingDataset, Integers, Weights]:
-        dataset, sizes, weights = super()._lists(dataset, query_weights)
-        if sizes.max() <= MAX_LIST_LENGTH:
-            return dataset, sizes, weights
-        worth = gains(dataset.labels, self.gain)
-        rows, shares = np.arange(dataset.n_documents), np.ones(dataset.n_documents)
-        part_sizes: list[int] = []
-        for begin, size in zip(dataset.offsets[:-1].tolist(), sizes.tolist(), strict=True):
-            members = slice(begin, begin + size)
-            parts = parts_of_list(dataset.labels[members], MAX_LIST_LENGTH)
-            part_sizes += map(len, parts)
-            if len(parts) > 1:
-                rows[members] = begin + np.concatenate(parts)
-                n_teaching = sum(bool(np.ptp(worth[members][part]) > 0) for part in parts)
-                shares[members] /= max(n_teaching, 1)
-        weights = shares if weights is None else shares * weights
-        dataset = dataset.reordered(rows, np.arange(dataset.n_queries))
-        return dataset, np.array(part_sizes), weights[rows]
-
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
-        labels, ranks = np.unique(dataset.labels, return_inverse=True)
-        parameters = {
-            "lambdarank_truncation_level": self.truncation_level,
-            "label_gain": gains(labels, self.gain),
-        }
-        return parameters, ranks.astype(np.float64)
+        return {}, gains(dataset.labels, self.gain)
 
-
-def parts_of_list(labels: Floats, most: int) -> list[Integers]:
-    """Positions of a list's documents, split into parts of at most `most` documents.
-
-    There are as few parts as possible. They differ by at most one in their number of documents,
-    and in their number of documents of each label. Documents keep their order within a part.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in parts_of_list(np.array([0, 1, 0, 0, 1.0, 0]), 3)]
-    [[0, 1, 3], [2, 4, 5]]
-    """
-    n_parts = -(-len(labels) // most)
-    by_label = np.argsort(labels, kind="stable")
-    return [np.sort(by_label[part::n_parts]) for part in range(n_parts)]
+    def _gradient(
+        self, target: Floats, sizes: Integers, weights: Weights, n_threads: int
+    ) -> Gradient:
+        return lambda_gradient(target, sizes, weights, self.truncation_level, n_threads)

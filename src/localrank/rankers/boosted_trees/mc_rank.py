@@ -169,9 +169,9 @@ class McRank(Ranker):
         classes = classes_of(worth)
         self.gains_ = np.bincount(classes, worth) / np.bincount(classes)
         parameters = boosting_parameters(self, "multiclass") | {"num_class": len(self.gains_)}
-        lists = (dataset, dataset.query_sizes, row_weights(dataset, query_weights))
+        weights = row_weights(dataset, query_weights)
         target = classes.astype(np.float64)
-        text = boosted(self, lists, parameters, target, valid, self._scores_of)
+        text = boosted(self, dataset, weights, parameters, target, valid, scores_of=self._scores_of)
         self.class_trees_ = read_lightgbm_classes(text)
         if not any(len(trees.thresholds) > 0 for trees in self.class_trees_):
             warn_of_no_split(self, dataset)

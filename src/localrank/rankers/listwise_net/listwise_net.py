@@ -25,7 +25,11 @@ from localrank.rankers._inputs import filling_of
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.listwise_net._net_ranker import NetRanker
 from localrank.rankers.listwise_net._scoring import DOCUMENTS, MAX_INPUT, fill_inputs
-from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates._coordinates import (
+    N_AGGREGATES,
+    coordinates,
+    shared_coordinates,
+)
 from localrank.registry import declare
 
 if TYPE_CHECKING:
@@ -167,13 +171,17 @@ class ListwiseNet(NetRanker):
         )
 
     def _inputs(self, dataset: RankingDataset) -> Array:
-        """Inputs of the nets, padded with rows of zeros to a multiple of four."""
+        """Inputs of the nets, padded with rows of zeros to a multiple of six."""
         if not self.coordinates:
             return self._standard(dataset)
         n, width = dataset.features.shape
+        offsets = read_only(dataset.offsets, np.int64)
         inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
-        table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
-        fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
+        features = dataset.features.astype(np.float64, copy=False)
+        # Other rankers see the coordinates of single precision rounded, and nets do not.
+        make = shared_coordinates if features is dataset.features else coordinates
+        table = make(features, dataset.offsets, _PARTS)
+        fill_inputs(read_only(table, np.float64), offsets, width, inputs)
         return inputs
 
     def _row_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Penalties on a metric W: its trace, or the lengths of its rows."""
+"""Penalties on a metric W: its trace, the lengths of its rows, or the sizes of its entries."""
 
 from __future__ import annotations
 
@@ -42,4 +42,15 @@ class RowLengths:
         lengths = np.linalg.norm(T, axis=1, keepdims=True)
         shares = np.maximum(lengths - weight, 0.0) / np.where(lengths > 0, lengths, 1.0)
         shrunk: Floats = shares * T
+        return shrunk
+
+
+class EntrySizes:
+    """‖W‖_1, the sum of the absolute values of the entries. It makes most of them 0."""
+
+    def value(self, W: Floats) -> float:
+        return float(np.abs(W).sum())
+
+    def shrunk(self, T: Floats, weight: float) -> Floats:
+        shrunk: Floats = np.sign(T) * np.maximum(np.abs(T) - weight, 0.0)
         return shrunk

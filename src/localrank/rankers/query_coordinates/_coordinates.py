@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 from localrank.rankers.query_coordinates._first_component import first_component
@@ -22,6 +23,8 @@ from localrank.rankers.query_coordinates._ranks import (
 )
 
 N_AGGREGATES = 9
+# The parts that most rankers ask for, in the order of their columns.
+SHARED_PARTS = "zpab"
 # Values of a column whose range is four roundings of the largest count as equal.
 _RESOLUTIONS = {kind: 4 * float(np.finfo(kind).eps) for kind in "df"}
 # Bounds of a deviation from the median.
@@ -73,6 +76,57 @@ def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
     return table
 
 
+class _Shared(threading.local):
+    """Whether rankers of this thread share a table, and the table with what it is made of."""
+
+    is_open = False
+    made: tuple[Array, Integers, Array] | None = None
+
+
+_shared = _Shared()
+
+
+class SharedCoordinates:
+    """A scope in which the coordinates of the same documents are made once for all rankers.
+
+    Other threads do not take part. The last table is kept until the outermost scope ends.
+
+    Examples
+    --------
+    >>> features, offsets = np.array([[1.0], [3.0]]), np.array([0, 2])
+    >>> with SharedCoordinates():
+    ...     table = shared_coordinates(features, offsets, "zp")
+    ...     shared_coordinates(features, offsets, "zpab") is table
+    True
+    """
+
+    def __enter__(self) -> None:
+        self._is_outermost = not _shared.is_open
+        _shared.is_open = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_outermost:
+            _shared.is_open, _shared.made = False, None
+
+
+def shared_coordinates(features: Array, offsets: Integers, parts: str) -> Array:
+    """`coordinates` with these parts or more of them, which do not move the first columns.
+
+    Parameters
+    ----------
+    features, offsets
+        As for `coordinates`, and read-only: they are known by being the same arrays.
+    parts : str
+        The beginning of "zpab".
+    """
+    if not _shared.is_open:
+        return coordinates(features, offsets, parts)
+    made = _shared.made
+    if made is None or made[0] is not features or made[1] is not offsets:
+        made = _shared.made = (features, offsets, coordinates(features, offsets, SHARED_PARTS))
+    return made[2]
+
+
 # Serving asks for the same layout list after list.
 @lru_cache(maxsize=8)
 def layout(width: int, parts: str) -> tuple[Array, int]:
@@ -116,37 +170,38 @@ def _fill(
             _write(aggregates, table, first, begins[3])
 
 
-@kernel(error_model="numpy", inline="always")
+# Places are numbers without sign: numba would ask of others whether they are negative.
+@inner_kernel(error_model="numpy")
 def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
     """Copy the features of a query's documents, by column and into the table."""
-    width, n = columns.shape
-    last = width - width % _TILE
+    width, n, top = np.uintp(columns.shape[0]), np.uintp(columns.shape[1]), np.uintp(first)
+    last = width - width % np.uintp(_TILE)
     for i in range(n):
         for column in range(width):
-            table[first + i, column] = features[first + i, column]
-    for left in range(0, last, _TILE):
+            table[top + i, column] = features[top + i, column]
+    for left in range(np.uintp(0), last, np.uintp(_TILE)):
         for i in range(n):
-            for column in range(_TILE):
-                columns[left + column, i] = features[first + i, left + column]
+            for k in range(np.uintp(_TILE)):
+                columns[left + k, i] = features[top + i, left + k]
     for column in range(last, width):
         for i in range(n):
-            columns[column, i] = features[first + i, column]
+            columns[column, i] = features[top + i, column]
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _write(block: Floats, table: Array, first: int, begin: int) -> None:
-    width, n = block.shape
-    last = width - width % _TILE
-    for left in range(0, last, _TILE):
+    width, n, top = np.uintp(block.shape[0]), np.uintp(block.shape[1]), np.uintp(first)
+    last, to = width - width % np.uintp(_TILE), np.uintp(begin)
+    for left in range(np.uintp(0), last, np.uintp(_TILE)):
         for i in range(n):
-            for column in range(_TILE):
-                table[first + i, begin + left + column] = block[left + column, i]
+            for k in range(np.uintp(_TILE)):
+                table[top + i, to + left + k] = block[left + k, i]
     for column in range(last, width):
         for i in range(n):
-            table[first + i, begin + column] = block[column, i]
+            table[top + i, to + column] = block[column, i]
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _fill_column(
     x: Floats, column: int, resolution: float, room: Room, z: Floats, p: Floats, b: Floats
 ) -> bool:
@@ -179,7 +234,7 @@ def _fill_column(
     return True
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _total(values: Floats, row: int, n: int) -> float:
     """The sum of a row's first values, of four sums that do not wait for each other."""
     a = b = c = d = 0.0
@@ -194,7 +249,7 @@ def _total(values: Floats, row: int, n: int) -> float:
     return (a + b) + (c + d)
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
     """The median distance of the ordered values from their median."""
     distance = _distance_of_nearest(numbers, n, middle, n // 2 + 1)
@@ -203,17 +258,17 @@ def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
     return 0.5 * (_distance_of_nearest(numbers, n, middle, n // 2) + distance)
 
 
-@kernel(error_model="numpy", fastmath={"nnan", "nsz"})
+@inner_kernel(error_model="numpy", fastmath={"nnan", "nsz"})
 def _distance_of_nearest(numbers: Floats, n: int, middle: float, n_nearest: int) -> float:
     """The distance within which so many values lie: of all neighbours the nearest."""
-    distance = np.inf
-    for i in range(n - n_nearest + 1):
-        last = numbers[ORDERED, i + n_nearest - 1]
+    distance, further = np.inf, np.uintp(n_nearest - 1)
+    for i in range(np.uintp(n) - further):
+        last = numbers[ORDERED, i + further]
         distance = min(distance, max(middle - numbers[ORDERED, i], last - middle))
     return distance
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floats) -> None:
     """Fill the nine aggregates of a query, one per row."""
     width, n = len(varying), z.shape[1]
@@ -255,7 +310,7 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
     rank_aggregates(room, result)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def rank_aggregates(room: Room, result: Floats) -> None:
     """Fill the percentiles after each aggregate that has them."""
     n = result.shape[1]

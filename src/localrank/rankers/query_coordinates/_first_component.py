@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 
 # Steps at most, and between looks at the error.
 MAX_STEPS, _STRIDE = 64, 4
@@ -16,7 +16,7 @@ _MAX_HALVINGS = 100
 CLOSE, POWER = 1e-6, 16
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def first_component(rows: Floats, scores: Floats) -> int:
     """Fill the scores of documents on the first principal component; the number of steps taken.
 
@@ -83,7 +83,7 @@ def first_component(rows: Floats, scores: Floats) -> int:
     return n_steps
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _fill_products(rows: Floats, products: Floats) -> None:
     width = len(rows)
     for i in range(0, width - 1, 2):
@@ -95,7 +95,7 @@ def _fill_products(rows: Floats, products: Floats) -> None:
             products[j, i] = products[i, j]
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _first_eigenvector(diagonal: Floats, beside: Floats, guess: float, vector: Floats) -> float:
     """The largest eigenvalue of a tridiagonal matrix; fills its eigenvector, of length 1.
 
@@ -131,7 +131,7 @@ def _first_eigenvector(diagonal: Floats, beside: Floats, guess: float, vector: F
     return value
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _blend(diagonal: Floats, beside: Floats, largest: float, vector: Floats) -> None:
     """Fill ((1 + CLOSE) I - T / largest)^-POWER e_1, of length 1, for a tridiagonal matrix T.
 
@@ -156,14 +156,14 @@ def _blend(diagonal: Floats, beside: Floats, largest: float, vector: Floats) -> 
     _copy(vector[:size], 1.0 / _length(vector[:size]), vector)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _weighted_sum(rows: Floats, weights: Floats, to: Floats) -> None:
     """Fill the weighted sum of the rows; equal columns have the same sum to the last bit."""
     to[:] = 0.0
     _add_rows(rows, weights, to)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _add_rows(rows: Floats, weights: Floats, to: Floats) -> None:
     # Four at a time, so that sums are written once for four rows.
     n, last = rows.shape[1], len(rows) - len(rows) % 4
@@ -217,13 +217,13 @@ def _dots_of_two(rows: Floats, one: Floats, other: Floats, to: Floats, to_other:
         to[i], to_other[i] = _dot(rows[i], one), _dot(rows[i], other)
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _add(weight: float, values: Floats, to: Floats) -> None:
     for i in range(len(to)):
         to[i] += weight * values[i]
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _copy(values: Floats, factor: float, to: Floats) -> None:
     for i in range(len(values)):
         to[i] = factor * values[i]
@@ -237,13 +237,13 @@ def _dot(a: Floats, b: Floats) -> float:
     return total
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _length(vector: Floats) -> float:
     length: float = np.sqrt(_dot(vector, vector))
     return length
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _orient(loadings: Floats) -> None:
     """Make the sum positive; where it is zero, the largest, the first of about equal ones."""
     sign, size, largest = 0.0, 0.0, 0.0

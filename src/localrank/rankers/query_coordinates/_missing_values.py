@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 from localrank.data._offsets import offsets_of, rows_of
@@ -121,7 +121,7 @@ def _aggregate_present(z: Floats, p: Floats, offsets: Integers, table: Floats) -
                 table[first + i, row] = result[row, i]
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _fill_means(p: Floats, varying: Integers, n: int, result: Floats, i: int) -> None:
     """The mean percentile, reciprocal rank fusion and spread of a document's percentiles."""
     neutral, n_present = 0.5 * (n + 1) / n, 0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel
 from localrank._kernels.sorting import sort_rows
 
 # Lists up to this length are ordered by counting, longer ones by intervals.
@@ -38,7 +38,7 @@ class Room(NamedTuple):
     counts: NDArray[np.int32]
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def room_for(n: int) -> Room:
     """Room for lists of at most `n` values."""
     return Room(
@@ -49,7 +49,7 @@ def room_for(n: int) -> Room:
     )
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def prepare(room: Room, n: int) -> None:
     """Make the room ready for lists of length `n`."""
     for i in range(2 * n + 1):
@@ -57,7 +57,7 @@ def prepare(room: Room, n: int) -> None:
 
 
 # Values are numbers and zeros are equal, which lets several be compared at a time.
-@kernel(error_model="numpy", fastmath={"nnan", "nsz"})
+@inner_kernel(error_model="numpy", fastmath={"nnan", "nsz"})
 def half_bounds(values: Floats, row: int) -> tuple[float, float]:
     """Half the smallest value of a row and half the largest, whose difference is no overflow."""
     low = high = values[row, 0]
@@ -66,7 +66,7 @@ def half_bounds(values: Floats, row: int) -> tuple[float, float]:
     return 0.5 * low, 0.5 * high
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def percentiles(
     values: Floats, row: int, low: float, unit: float, room: Room, result: Floats, to: int
 ) -> None:
@@ -99,19 +99,20 @@ def percentiles(
         for i in range(n):
             integers[_ORDER, i] = integers[_PLACES, n - 1 - i]
             numbers[ORDERED, i] = values[row, integers[_ORDER, i]]
-    end = 0
-    while end < n:
-        begin, end = end, end + 1
-        while end < n and numbers[ORDERED, end] == numbers[ORDERED, begin]:
-            end += 1
-        rank = numbers[_HALVES, begin + end + 1]
+    one, begin = np.uintp(1), np.uintp(0)
+    while begin < np.uintp(n):
+        end = begin + one
+        while end < np.uintp(n) and numbers[ORDERED, end] == numbers[ORDERED, begin]:
+            end += one
+        rank = numbers[_HALVES, begin + end + one]
         for place in range(begin, end):
-            result[to, integers[_ORDER, place]] = rank
+            result[to, np.uintp(integers[_ORDER, place])] = rank
+        begin = end
     for i in range(n):
         numbers[ORDERED, i] = (0.5 * numbers[ORDERED, i] - low) / unit
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _order_by_counts(
     values: Floats,
     row: int,
@@ -145,30 +146,31 @@ def _order_by_counts(
     total = 0
     for i in range(n):
         total += counts[i]
-        integers[_ORDER, counts[i]] = i
+        integers[_ORDER, np.uintp(counts[i])] = i
     if total == n * (n - 1) // 2:
         for i in range(n):
-            numbers[ORDERED, counts[i]] = numbers[SHARES, i]
-            result[to, i] = numbers[_HALVES, 2 * counts[i] + 2]
+            place = np.uintp(counts[i])
+            numbers[ORDERED, place] = numbers[SHARES, i]
+            result[to, i] = numbers[_HALVES, np.uintp(2) * place + np.uintp(2)]
         return True
     # Equal values have one place: those up to the next that is taken are theirs, too.
     end = n
-    for place in range(n - 1, -1, -1):
-        integers[_PLACES, place] = end
-        end = place if integers[_ORDER, place] >= 0 else end
+    for at in range(n - 1, -1, -1):
+        integers[_PLACES, at] = end
+        end = at if integers[_ORDER, at] >= 0 else end
     owner = 0
-    for place in range(n):
-        owner = integers[_ORDER, place] if integers[_ORDER, place] >= 0 else owner
-        numbers[ORDERED, place] = numbers[SHARES, owner]
+    for at in range(n):
+        owner = integers[_ORDER, at] if integers[_ORDER, at] >= 0 else owner
+        numbers[ORDERED, at] = numbers[SHARES, np.uintp(owner)]
     n_wrong = 0
     for i in range(n):
-        place = counts[i]
-        n_wrong += values[row, integers[_ORDER, place]] != values[row, i]
-        result[to, i] = numbers[_HALVES, place + integers[_PLACES, place] + 1]
+        place = np.uintp(counts[i])
+        n_wrong += values[row, np.uintp(integers[_ORDER, place])] != values[row, i]
+        result[to, i] = numbers[_HALVES, place + np.uintp(integers[_PLACES, place] + 1)]
     return n_wrong == 0
 
 
-@kernel(error_model="numpy", inline="always")
+@inner_kernel(error_model="numpy")
 def _order_by_intervals(values: Floats, row: int, numbers: Floats, integers: Integers) -> bool:
     """Fill the order of values, and the values in it; False where it would take too long.
 
@@ -182,14 +184,16 @@ def _order_by_intervals(values: Floats, row: int, numbers: Floats, integers: Int
     for i in range(n):
         integers[_PLACES, i] = int(numbers[SHARES, i] * (n_intervals - 1))
     for i in range(n):
-        integers[_STARTS, integers[_PLACES, i] + 1] += 1
+        integers[_STARTS, np.uintp(integers[_PLACES, i] + 1)] += 1
+    total = 0
     for i in range(n_intervals):
-        integers[_STARTS, i + 1] += integers[_STARTS, i]
+        total += integers[_STARTS, i + 1]
+        integers[_STARTS, i + 1] = total
     for i in range(n):
-        interval = integers[_PLACES, i]
-        place = integers[_STARTS, interval]
-        integers[_STARTS, interval] = place + 1
-        integers[_ORDER, place], numbers[ORDERED, place] = i, values[row, i]
+        interval = np.uintp(integers[_PLACES, i])
+        to = np.uintp(integers[_STARTS, interval])
+        integers[_STARTS, interval] += 1
+        integers[_ORDER, to], numbers[ORDERED, to] = i, values[row, i]
     moves_left = _MAX_MOVES * n
     for i in range(1, n):
         value = numbers[ORDERED, i]

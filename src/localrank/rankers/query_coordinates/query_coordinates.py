@@ -11,10 +11,16 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.rules import Rule, Rules, check_parameters
 from localrank.data import RankingDataset
+from localrank.data._sources import InMemory
 from localrank.rankers._expanded import Expanded
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
-from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates._coordinates import (
+    N_AGGREGATES,
+    SHARED_PARTS,
+    coordinates,
+    shared_coordinates,
+)
 from localrank.rankers.query_coordinates._missing_values import coordinates_of_present
 from localrank.registry import declare
 
@@ -82,7 +88,7 @@ def rank_differences(features: Array, offsets: Integers) -> Array:
 
 
 # All parts, in the order of the columns, and the default ones.
-PARTS, DEFAULT_PARTS = "zpabmd", "zpab"
+PARTS, DEFAULT_PARTS = "zpabmd", SHARED_PARTS
 # Share of the columns that suits boosted trees: there are four times as many columns as features.
 COORDINATES_FRACTION = 0.18
 AGGREGATES = (
@@ -196,8 +202,9 @@ class QueryCoordinates(Expanded):
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts, names = _in_order(self.parts), dataset.feature_names
+        # Of numbers alone, numbers are made: there is no need to look for missing values again.
         return dataset.replaced(
-            features=_table(dataset, parts),
+            features=InMemory(_table(dataset, parts), complete=not dataset.has_missing),
             feature_names=None if names is None else _names(names, parts),
         )
 
@@ -250,8 +257,10 @@ def _table(dataset: RankingDataset, parts: str) -> Array:
     features, offsets = dataset.features, dataset.offsets
     within = parts.rstrip("".join(_ENGINE_PARTS))
     tables = [features]
-    if within:
-        make = coordinates_of_present if dataset.has_missing else coordinates
+    if within and dataset.has_missing:
+        tables = [coordinates_of_present(features, offsets, within)]
+    elif within:
+        make = shared_coordinates if within == SHARED_PARTS else coordinates
         tables = [make(features, offsets, within)]
     for part in parts[len(within) :]:
         tables.append(_ENGINE_PARTS[part](features, offsets))

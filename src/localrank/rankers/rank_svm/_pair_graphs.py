@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.sorting import read_only
 
 
@@ -131,7 +131,7 @@ def laplacian_factors(
     return n_scaled, n_higher
 
 
-@kernel(inline="always")
+@inner_kernel
 def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, row: int) -> None:
     node = rank + 1
     while node <= top:
@@ -173,7 +173,7 @@ def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None
                     node &= node - 1
 
 
-@kernel
+@inner_kernel
 def _add(
     tree: Floats, top: int, levels: Integers, row: int, sign: int, factor: float, vector: Floats
 ) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import sort_rows
 
@@ -125,7 +125,7 @@ def pair_losses(
     return loss, hinge, excess
 
 
-@kernel(inline="always")
+@inner_kernel
 def _extent(values: Floats) -> float:
     low, high = np.inf, -np.inf
     for value in values:
@@ -133,7 +133,7 @@ def _extent(values: Floats) -> float:
     return high - low
 
 
-@kernel(inline="always")
+@inner_kernel
 def _all_beyond(
     scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
@@ -159,7 +159,7 @@ def _all_beyond(
     totals[0] = knee * (totals[1] - 0.5 * knee * n_pairs)
 
 
-@kernel(inline="always")
+@inner_kernel
 def _two_levels(
     values: Floats,
     split: int,
@@ -228,7 +228,7 @@ def _two_levels(
         counts[place], slopes[place] = count, slope
 
 
-@kernel
+@inner_kernel
 def _sweep(
     values: Floats,
     ranks: Integers,
@@ -279,7 +279,7 @@ def _sweep(
         counts[place], slopes[place] = count, slope + slack
 
 
-@kernel(inline="always")
+@inner_kernel
 def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
     node = rank + 1
     while node <= top:
@@ -289,7 +289,7 @@ def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
         node += node & -node
 
 
-@kernel(inline="always")
+@inner_kernel
 def _below(tree: Floats, rank: int) -> tuple[float, float, float]:
     count, total, square = 0.0, 0.0, 0.0
     while rank > 0:

@@ -57,6 +57,7 @@ def pairs_of(
     dataset: RankingDataset,
     query_weights: Weights,
     label_pairs: Sequence[tuple[float, float]] | None = None,
+    label_weights: Floats | None = None,
 ) -> RankingPairs:
     """The pairs of a dataset, with features scaled by a scaling that the ranker learns from it."""
     # Only training needs these kernels: `best` and linear models load without them.
@@ -87,7 +88,8 @@ def pairs_of(
         features,
         query_weights,
         label_pairs=label_pairs,
-        by_query=ranker.pair_weight == "query",
+        label_weights=label_weights,
+        by_query=ranker.pair_weight != "pair",
     )
 
 

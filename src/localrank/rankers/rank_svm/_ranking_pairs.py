@@ -72,14 +72,16 @@ class RankingPairs:
         query_weights: Floats | None = None,
         *,
         label_pairs: Sequence[tuple[float, float]] | None = None,
+        label_weights: Floats | None = None,
         by_query: bool = False,
     ) -> Self:
         """The pairs of a dataset, with other features: a table, or blocks of whole queries.
 
-        Every pair has the weight of its query. With `by_query`, the pairs of a query share its
-        weight. There must be at least one pair. Blocks and `Scaled` need groups that are queries.
+        Every pair has the weight of its query, times that of its pair of labels if there are
+        `label_weights`. With `by_query`, the weight of a query is divided by the number of its
+        pairs. There must be at least one pair. Blocks and `Scaled` need groups that are queries.
         """
-        rows, offsets, queries = _groups(dataset, label_pairs)
+        rows, offsets, queries, places = _groups(dataset, label_pairs)
         labels = dataset.labels if rows is None else dataset.labels[rows]
         levels = np.empty(len(labels), np.int64)
         n_levels, n_pairs = np.empty(len(queries), np.int64), np.empty(len(queries), np.int64)
@@ -87,6 +89,8 @@ class RankingPairs:
             read_only(labels, np.float64), read_only(offsets, np.int64), levels, n_levels, n_pairs
         )
         weights = np.ones(len(queries)) if query_weights is None else query_weights[queries]
+        if label_weights is not None:
+            weights = weights * label_weights[places]
         kept = (n_pairs > 0) & (weights > 0)
         if by_query:
             weights = weights / np.maximum(np.bincount(queries, n_pairs)[queries], 1)
@@ -232,10 +236,11 @@ def _centred_blocks(
 
 def _groups(
     dataset: RankingDataset, label_pairs: Sequence[tuple[float, float]] | None
-) -> tuple[Integers | None, Integers, Integers]:
-    """Rows, offsets and query of the groups of documents. Rows None: all rows, in order."""
+) -> tuple[Integers | None, Integers, Integers, Integers]:
+    """Rows, offsets, query and pair of labels of the groups. Rows None: all rows, in order."""
     if label_pairs is None:
-        return None, dataset.offsets, np.arange(dataset.n_queries)
+        everything = np.arange(dataset.n_queries)
+        return None, dataset.offsets, everything, np.zeros_like(everything)
     rows, sizes, queries = [], [], []
     for pair in label_pairs:
         chosen = np.flatnonzero(np.isin(dataset.labels, pair))
@@ -244,7 +249,8 @@ def _groups(
         sizes.append(counts)
         queries.append(pair_queries)
     offsets = offsets_of(np.concatenate(sizes))
-    return np.concatenate(rows), offsets, np.concatenate(queries)
+    places = np.repeat(np.arange(len(queries)), [len(part) for part in queries])
+    return np.concatenate(rows), offsets, np.concatenate(queries), places
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 from localrank._kernels.sorting import read_only, sort_rows
 
 
@@ -99,7 +99,7 @@ def _most_violated(
     return losses, contributions
 
 
-@kernel
+@inner_kernel
 def _best_places(
     scores: Floats, irrelevant: Integers, sums: Floats, harmonic: Floats, places: Integers
 ) -> None:
@@ -123,7 +123,7 @@ def _best_places(
         stride //= 2
 
 
-@kernel
+@inner_kernel
 def _contribute(
     relevant: Integers,
     irrelevant: Integers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._kernels.compilation import kernel
+from localrank._kernels.compilation import inner_kernel, kernel
 
 # Relative size of the ridge that keeps the equations of a support solvable.
 _RIDGE = 1e-13
@@ -94,7 +94,7 @@ def minimise_over_simplex(G: Floats, b: Floats, x: Floats, tol: float) -> int:
     return n_steps
 
 
-@kernel
+@inner_kernel
 def _gradient(G: Floats, b: Floats, x: Floats, gradient: Floats) -> None:
     for i in range(len(b)):
         gradient[i] = -b[i]
@@ -104,7 +104,7 @@ def _gradient(G: Floats, b: Floats, x: Floats, gradient: Floats) -> None:
                 gradient[i] += x[j] * G[j, i]
 
 
-@kernel
+@inner_kernel
 def _factorise(U: Floats, least: float) -> None:
     """Cholesky factor U of U'U in place, in the upper triangle; pivots are at least `least`."""
     n = len(U)
@@ -118,7 +118,7 @@ def _factorise(U: Floats, least: float) -> None:
                 U[i, j] -= U[k, i] * U[k, j]
 
 
-@kernel
+@inner_kernel
 def _solve(U: Floats, y: Floats) -> None:
     """Solve U'U z = y in place."""
     n = len(U)

@@ -184,6 +184,12 @@ function recognised() {
 /** The words of a query, if the chosen model takes words. */
 const wordsOf = () => (chosen().takes_words ? part("words").value.trim() : "");
 
+/** A document with a vector, which has no place in a line of numbers. */
+function asJson({ id, features, vector }, names) {
+  const named = names ? Object.fromEntries(names.map((name, i) => [name, features[i]])) : features;
+  return JSON.stringify({ id, vector, features: named });
+}
+
 /** Fill in the example of the chosen model: words of its index, or made-up documents. */
 function example() {
   const { example: request, feature_names: names } = chosen();
@@ -194,9 +200,15 @@ function example() {
     ? ({ id, features }) => [id, ...features].join(",")
     : ({ id, features }, row) =>
         `${row % 3} qid:1 ${features.map((x, i) => `${i + 1}:${x}`).join(" ")} # docid = ${id}`;
-  const lines = (request.documents ?? []).map(line);
-  if (names && lines.length) lines.unshift(["id", ...names.map(quoted)].join(","));
-  part("text").value = lines.map((text) => `${text}\n`).join("");
+  const documents = request.documents ?? [];
+  if (documents.some(({ vector }) => vector)) {
+    part("text").value = `[\n${documents.map((each) => asJson(each, names)).join(",\n")}\n]\n`;
+  } else {
+    const lines = documents.map(line);
+    if (names && lines.length) lines.unshift(["id", ...names.map(quoted)].join(","));
+    part("text").value = lines.map((text) => `${text}\n`).join("");
+  }
+  part("text").scrollTo(0, 0);
   look();
 }
 

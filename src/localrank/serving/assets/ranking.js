@@ -43,6 +43,7 @@ function showRanking(answer, list, ms) {
       el("p", { class: "note" }, text),
     ),
     ...(explanation?.contributions.length ? [decisive(answer)] : []),
+    ...(explanation?.near_documents.length ? [neighbouring(answer)] : []),
   );
 }
 
@@ -54,6 +55,9 @@ function notes(explanation, column) {
 
 /** The features that contribute most to the scores of the first documents. */
 function decisive({ ranking, explanation }) {
+  const most = Math.max(...ranking.map(({ score }) => Math.abs(score)));
+  // What is left of sums that cancel is rounding.
+  const base = Math.abs(explanation.base) > 1e-9 * most ? explanation.base : 0;
   const ids = new Map(ranking.map(({ id, index }) => [index, id]));
   const line = ({ index, contributions, others }) => {
     const shown = contributions.slice(0, MAX_FEATURES_SHOWN);
@@ -61,7 +65,6 @@ function decisive({ ranking, explanation }) {
       .slice(MAX_FEATURES_SHOWN)
       .reduce((sum, { value }) => sum + value, others);
     const told = shown.map(({ feature, value }) => reason(value, feature));
-    // What is left of sums that cancel is rounding.
     if (Math.abs(rest) > 1e-9 * Math.abs(shown[0]?.value ?? 0)) told.push(reason(rest, "others"));
     return el("tr", {}, el("th", { scope: "row" }, String(ids.get(index))), el("td", {}, told));
   };
@@ -73,12 +76,39 @@ function decisive({ ranking, explanation }) {
       "p",
       { class: "note" },
       "What a feature adds to the score, compared with the mean document of the list, whose " +
-        `score is ${short(explanation.base)}.`,
+        `score is ${short(base)}.`,
     ),
     el(
       "table",
       { class: "plain" },
       el("tbody", {}, explanation.contributions.slice(0, MAX_EXPLAINED).map(line)),
+    ),
+  );
+}
+
+/** The documents of the list that move the first ones most. */
+function neighbouring({ ranking, explanation }) {
+  const ids = new Map(ranking.map(({ id, index }) => [index, id]));
+  const name = (index) => String(ids.get(index) ?? `document ${index + 1}`);
+  const line = ({ index, neighbours, others }) => {
+    const most = [...neighbours].sort((a, b) => Math.abs(b.moved) - Math.abs(a.moved));
+    const rest = most.slice(MAX_FEATURES_SHOWN).reduce((sum, { moved }) => sum + moved, others);
+    const told = most
+      .slice(0, MAX_FEATURES_SHOWN)
+      .map((near) => reason(near.moved, `${name(near.index)} (cosine ${near.cosine.toFixed(2)})`));
+    if (Math.abs(rest) > 1e-9 * Math.abs(most[0]?.moved ?? 0)) told.push(reason(rest, "others"));
+    if (!told.length) told.push("No document of the list is like it.");
+    return el("tr", {}, el("th", { scope: "row" }, name(index)), el("td", {}, told));
+  };
+  return el(
+    "div",
+    { class: "why" },
+    el("h3", {}, "Neighbours that move a document most"),
+    el("p", { class: "note" }, `What a similar document of the list adds to ${explanation.moved}.`),
+    el(
+      "table",
+      { class: "plain" },
+      el("tbody", {}, explanation.near_documents.slice(0, MAX_EXPLAINED).map(line)),
     ),
   );
 }

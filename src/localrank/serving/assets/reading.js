@@ -20,23 +20,30 @@ const bodyOf = ({ request, text }) => text ?? JSON.stringify(request);
 function byQuery(rows, names) {
   const whole = rows.every(({ query }) => /^(0|-?[1-9]\d{0,14})$/.test(query));
   const lists = new Map();
-  for (const { query: written, id, label, title, features } of rows) {
+  for (const { query: written, id, label, title, vector, features } of rows) {
     const query = whole ? Number(written) : written;
     if (!lists.has(query)) {
       const request = { query, feature_names: names, documents: [] };
       lists.set(query, { request, labels: [], titles: [] });
     }
     const list = lists.get(query);
-    list.request.documents.push({ id, features });
+    list.request.documents.push({ id, features, vector });
     list.labels.push(label);
     list.titles.push(title);
   }
   return [...lists.values()];
 }
 
-const ROLES = { id: "id", query: "query", qid: "query", label: "label", title: "title" };
+const ROLES = {
+  id: "id",
+  query: "query",
+  qid: "query",
+  label: "label",
+  title: "title",
+  vector: "vector",
+};
 
-/** The role of a column or key: id, query, label or title. null: it is a feature. */
+/** The role of a column or key: id, query, label, title or vector. null: it is a feature. */
 function roleOf(name, model) {
   if (model.feature_names?.includes(name)) return null;
   return ROLES[name.toLowerCase()] ?? null;

@@ -3,6 +3,10 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const measures = data.measures ?? [];
 const methods = data.methods ?? [];
+// What is compared: methods, or runs.
+const words = { method: "method", queries: "test queries", ...data.words };
+const nouns = `${words.method}s`;
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const working = methods.filter((method) => !method.failed);
 const others = working.filter((method) => method.name !== data.baseline);
 

@@ -9,8 +9,13 @@ function explore(index) {
   document.getElementById("explorer").scrollIntoView();
 }
 
-/** Positions of the documents by falling score; equal scores keep their order. */
-const ranking = (scores) => scores.map((_, i) => i).sort((a, b) => scores[b] - scores[a] || a - b);
+/** Positions of the documents by falling score; equal scores keep their order. A document without
+ * a score was not retrieved. */
+const ranking = (scores) =>
+  scores
+    .map((_, i) => i)
+    .filter((i) => known(scores[i]))
+    .sort((a, b) => scores[b] - scores[a] || a - b);
 
 const topLabel = Math.max(
   1,
@@ -19,6 +24,7 @@ const topLabel = Math.max(
 
 /** A document's label, darker where it is higher. */
 function labelChip(label) {
+  if (label < 0) return el("span", { class: "label label-unjudged", title: "not judged" }, "?");
   const step = label <= 0 ? 0 : Math.min(4, Math.max(1, Math.ceil((label / topLabel) * 4)));
   return el("span", { class: `label label-${step}`, title: `label ${label}` }, short(label));
 }
@@ -61,6 +67,9 @@ function queryExplorer() {
     explored.size < data.queries.ids.length
       ? ` ${explored.size.toLocaleString("en")} of the ${queriesText(data.queries.ids.length)} are in this report.`
       : "";
+  const unjudged = [...explored.values()].some(({ labels }) => labels.some((label) => label < 0))
+    ? " A “?” is a document that nobody judged."
+    : "";
   section(
     "explorer",
     "Query explorer",
@@ -68,8 +77,8 @@ function queryExplorer() {
     el(
       "p",
       { class: "note" },
-      `The documents of one query, ranked by each method. Coloured numbers are labels; arrows show how far a document moved from its rank by ${data.baseline}. ` +
-        `Point at a document, or use the arrow keys, to follow it across the methods.${part}`,
+      `The documents of one query, ranked by each ${words.method}. Coloured numbers are labels; arrows show how far a document moved from its rank by ${data.baseline}. ` +
+        `Point at a document, or use the arrow keys, to follow it across the ${nouns}.${part}${unjudged}`,
     ),
     el(
       "div",
@@ -85,7 +94,7 @@ function queryExplorer() {
       others.length
         ? [
             chooser(
-              "Method",
+              capital(words.method),
               "method",
               others.map(({ name }) => name),
             ),
@@ -151,15 +160,21 @@ function queryExplorer() {
     const before = new Map(
       (orders[names.indexOf(data.baseline)] ?? []).map((document, rank) => [document, rank]),
     );
-    const n = query.documents.length;
+    const longest = Math.max(...orders.map((order) => order.length));
     const cell = (name, document, rank) => {
-      const moved = name === data.baseline || !before.size ? 0 : before.get(document) - rank;
+      if (document === undefined) return el("td", { class: "none" });
+      const isNew = before.size > 0 && !before.has(document);
+      const moved =
+        name === data.baseline || !before.has(document) ? 0 : before.get(document) - rank;
+      const title = query.titles?.[document];
       return el(
         "td",
         {
           "data-document": document,
           tabindex: -1,
-          title: `${query.documents[document]}: score ${query.scores[name][document]}`,
+          title:
+            `${query.documents[document]}: score ${query.scores[name][document]}` +
+            (title ? `\n${title}` : ""),
         },
         el(
           "span",
@@ -169,11 +184,15 @@ function queryExplorer() {
           moved
             ? el("span", { class: "moved" }, `${moved > 0 ? "↑" : "↓"}${Math.abs(moved)}`)
             : null,
+          isNew
+            ? el("span", { class: "moved", title: `${data.baseline} does not have it here` }, "new")
+            : null,
         ),
+        title ? el("small", { class: "document-title" }, title) : null,
       );
     };
     const rows = [];
-    for (let rank = 0; rank < Math.min(n, limit); rank++) {
+    for (let rank = 0; rank < Math.min(longest, limit); rank++) {
       rows.push(
         el(
           "tr",
@@ -197,10 +216,11 @@ function queryExplorer() {
       el("tbody", {}, rows),
     );
     table.querySelector("td")?.setAttribute("tabindex", 0);
-    more.hidden = n <= limit;
-    more.textContent = `Show all ${n.toLocaleString("en")} documents`;
+    more.hidden = longest <= limit;
+    more.textContent = `Show all ${longest.toLocaleString("en")} documents`;
     const { n_documents: sizes, n_relevant: relevant } = data.queries;
-    facts.textContent = `${queryName(query.index)} · ${count(sizes[query.index], "document")}, ${relevant[query.index].toLocaleString("en")} relevant`;
+    const text = query.text ? ` “${query.text}”` : "";
+    facts.textContent = `${queryName(query.index)}${text} · ${count(sizes[query.index], "document")}, ${relevant[query.index].toLocaleString("en")} relevant`;
     search.value = nameOf(query.index);
     status.textContent = "";
   }

@@ -9,7 +9,7 @@ function labelShares(labels) {
       el(
         "li",
         {},
-        `label ${label}: ${number.toLocaleString("en")} (${((100 * number) / total).toFixed(1)} %)`,
+        `${isNaN(label) ? "" : "label "}${label}: ${number.toLocaleString("en")} (${((100 * number) / total).toFixed(1)} %)`,
       ),
     ),
   );
@@ -30,7 +30,14 @@ function howMade() {
   if (about) {
     add(
       "Data",
-      `${queriesText(about.n_queries)}, ${count(about.n_documents, "document")}, ${count(about.n_features, "feature")}, ${count(about.folds, "fold")}`,
+      [
+        queriesText(about.n_queries),
+        count(about.n_documents, "document"),
+        known(about.n_features) && count(about.n_features, "feature"),
+        about.folds && count(about.folds, "fold"),
+      ]
+        .filter(Boolean)
+        .join(", "),
     );
     add("Labels", about.labels && labelShares(about.labels));
     add("SHA-256", about.sha256 && el("code", {}, about.sha256));

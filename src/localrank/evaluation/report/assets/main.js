@@ -33,7 +33,7 @@ function factsLine() {
     about && queriesText(about.n_queries),
     about && count(about.n_documents, "document"),
     about && about.folds && count(about.folds, "fold"),
-    methods.length && count(methods.length, "method"),
+    methods.length && count(methods.length, words.method),
     data.baseline && `baseline ${data.baseline}`,
   ].filter(Boolean);
   document.getElementById("facts").textContent = parts.join(" · ");
@@ -59,6 +59,7 @@ queryDifferences();
 queryExplorer();
 queryMap();
 groupAgreement();
+plainSections();
 boundsTable();
 tuningPlots();
 calibrationPlots();

@@ -37,14 +37,14 @@ function queryDifferences() {
     el(
       "p",
       { class: "note" },
-      "One bar for each test query, the largest gain at the left. The bars show whether the mean comes from many " +
+      "One bar for each query, the largest gain at the left. The bars show whether the mean comes from many " +
         "small differences or from a few large ones.",
     ),
     el(
       "div",
       { class: "controls" },
       chooser(
-        "Method",
+        capital(words.method),
         "method",
         others.map(({ name }) => name),
       ),

@@ -6,10 +6,13 @@ const record = (test) =>
 
 const isSignificant = (test) => known(test?.p) && test.p < 0.05;
 
-/** gain or loss where the corrected p-value is below 0.05, else nothing. */
+/**
+ * gain or loss where the corrected p-value is below 0.05, else nothing. A difference above 0 is an
+ * improvement, also where smaller values are better.
+ */
 function tone(test) {
   if (!isSignificant(test)) return "";
-  return test.difference * direction(chosen.measure) > 0 ? "gain" : "loss";
+  return test.difference > 0 ? "gain" : "loss";
 }
 
 const hasInterval = (test) => known(test.low) && known(test.high);
@@ -67,6 +70,8 @@ function columns() {
   const against = (method) => method.against_baseline?.[measure];
   const equal = (method) => method.at_equal_cost?.[measure];
   const tests = working.map(against).filter(Boolean);
+  // Runs come without their cost.
+  const hasCosts = working.some((method) => method.n_models);
   const reach = Math.max(
     1e-9,
     ...tests.flatMap(({ difference, low, high }) =>
@@ -92,14 +97,12 @@ function columns() {
     {
       title: `Difference in ${measure}`,
       hint: `to ${data.baseline}`,
-      upwards: direction(measure) < 0,
       key: (method) => against(method)?.difference,
       cell: (method) => differenceCell(against(method)),
     },
     {
       title: "Interval",
       hint: `±${decimals(reach, 3)}`,
-      upwards: direction(measure) < 0,
       key: (method) => against(method)?.low,
       cell: (method) => intervalPlot(against(method), reach),
     },
@@ -121,7 +124,6 @@ function columns() {
     working.some(equal) && {
       title: "At equal cost",
       hint: "against the opponent",
-      upwards: direction(measure) < 0,
       key: (method) => equal(method)?.difference,
       cell: (method) => {
         const test = equal(method);
@@ -139,14 +141,14 @@ function columns() {
         ];
       },
     },
-    {
+    hasCosts && {
       title: "Models",
       class: "number",
       upwards: true,
       key: (method) => method.n_models,
       cell: (method) => [short(method.n_models)],
     },
-    {
+    hasCosts && {
       title: "Training",
       hint: "CPU",
       class: "number",
@@ -154,7 +156,7 @@ function columns() {
       key: (method) => method.train_cpu_seconds,
       cell: (method) => [duration(method.train_cpu_seconds)],
     },
-    {
+    hasCosts && {
       title: "Ranking",
       hint: "ms a query",
       class: "number",
@@ -162,7 +164,7 @@ function columns() {
       key: (method) => method.milliseconds_per_query,
       cell: (method) => [short(method.milliseconds_per_query)],
     },
-    {
+    hasCosts && {
       title: "Size",
       class: "number",
       upwards: true,
@@ -197,13 +199,15 @@ function tableKey() {
     "ul",
     {},
     [
-      `Difference: the mean over queries of the method's value minus that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
-      "▲ better and ▼ worse: p is below 0.05, corrected by Holm's rule for the number of methods. The dot of the interval is then filled.",
+      `Difference: the mean over queries of the ${words.method}'s value minus that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
+      data.smaller_is_better?.length &&
+        `${data.smaller_is_better.join(", ")}: smaller is better, and the difference has its sign turned, so that an improvement is above 0.`,
+      `▲ better and ▼ worse: p is below 0.05, corrected by Holm's rule for the number of ${nouns}. The dot of the interval is then filled.`,
       working.some((method) => method.at_equal_cost) &&
         "At equal cost: the difference to the method's opponent, which has the same number of models. Where two opponents were trained, it is the stronger one. A method of one model has the baseline as its opponent.",
       hasRole("reseeded") &&
         "Second seed: the baseline, trained again with another seed. A difference as small as this one is chance.",
-      "Training is the CPU time of all folds.",
+      working.some((method) => method.n_models) && "Training is the CPU time of all folds.",
     ]
       .filter(Boolean)
       .map((text) => el("li", {}, text)),
@@ -215,15 +219,17 @@ function comparisonTable() {
   const table = el("table", { class: "methods" });
   const place = section(
     "methods",
-    "Methods",
-    "Methods",
+    capital(nouns),
+    capital(nouns),
     el(
       "p",
       { class: "note" },
-      "All methods are trained and tested on the same queries. Click a heading to sort, or a name to see its parameters.",
+      words.method === "run"
+        ? "All runs are measured on the same judged queries. Click a heading to sort, or a name to see what the run has."
+        : "All methods are trained and tested on the same queries. Click a heading to sort, or a name to see its parameters.",
     ),
     folded("How to read this table", tableKey()),
-    scroller("Table of methods", table),
+    scroller(`Table of ${nouns}`, table),
   );
 
   // Each method has one body, so that its row and its details stay together.
@@ -255,7 +261,7 @@ function comparisonTable() {
     const list = columns();
     const sort = (title) => {
       const column = list.find((item) => item.title === title);
-      const first = title === "Method" ? false : !column.upwards;
+      const first = title === capital(words.method) ? false : !column.upwards;
       const descending = sorted.column === title ? !sorted.descending : first;
       Object.assign(sorted, { column: title, descending });
       fill();
@@ -288,7 +294,7 @@ function comparisonTable() {
       );
     }
     const key =
-      sorted.column === "Method"
+      sorted.column === capital(words.method)
         ? (method) => method.name
         : list.find(({ title }) => title === sorted.column)?.key;
     if (sorted.column && !key) sorted.column = null; // its measure is no longer the chosen one
@@ -302,7 +308,7 @@ function comparisonTable() {
       });
     }
     table.replaceChildren(
-      el("thead", {}, el("tr", {}, header({ title: "Method" }), ...list.map(header))),
+      el("thead", {}, el("tr", {}, header({ title: capital(words.method) }), ...list.map(header))),
       ...order.map(({ body }) => body),
     );
   }
@@ -334,7 +340,7 @@ function comparisonTable() {
       el(
         "div",
         { class: "failed", role: "note" },
-        el("h3", {}, `${count(failed.length, "method")} failed`),
+        el("h3", {}, `${count(failed.length, words.method)} failed`),
         el(
           "ul",
           {},
