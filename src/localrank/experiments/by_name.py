@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "metric-retrieval": ("digits", "text/cran"),
     "multiple-hyperplanes": ("MQ2008", "OHSUMED", "MQ2007-85", "ClueWeb09", "MSLR-sample"),
     "wins": (".",),  # all collections together
+    "scoreboard": (".",),
     "where-coordinates-pay": (".",),
     "all-methods": (".",),
     "engine-variants": (".",),

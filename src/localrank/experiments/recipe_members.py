@@ -7,6 +7,7 @@ global models of equal cost follow from the scores of their members, so no membe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from typing import Any
 
@@ -30,6 +31,9 @@ SEEDS = (0, 1000, 2000)
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
 LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
 WITHOUT_NETS = "best without nets"
+SYMMETRIC, WITH_CATBOOST = "SymmetricTrees", "6 mixed with CatBoost"
+# The extra that trains symmetric trees. Without it, recipes that need them are left out.
+HAS_CATBOOST = find_spec("catboost") is not None
 # The costs of a recipe are the sums of its members' costs.
 COSTS = ("train_seconds", "train_cpu_seconds", "predict_seconds", "n_models", "model_bytes")
 
@@ -90,13 +94,19 @@ def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
     }
 
 
-def for_coordinates(seed: int, n_trees: int) -> dict[str, Ranker]:
+def for_coordinates(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
     """One model of each kind, for features together with coordinates."""
-    return kinds(seed, n_trees, feature_fraction=COORDINATES_FRACTION)
+    return kinds(seed, n_trees, feature_fraction=COORDINATES_FRACTION, **options)
 
 
-def members(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
+def members(seed: int, n_trees: int = N_TREES, **options: Any) -> dict[str, Ranker]:
     """All models by their names, with the seeds that the recipes give them.
+
+    Parameters
+    ----------
+    seed, n_trees : int
+    **options
+        Options of the trees.
 
     Examples
     --------
@@ -105,9 +115,9 @@ def members(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     """
     result: dict[str, Ranker] = {}
     for turn in range(6):
-        for kind, ranker in kinds(seed + turn, n_trees).items():
+        for kind, ranker in kinds(seed + turn, n_trees, **options).items():
             result[again(kind, turn)] = ranker
-        for kind, ranker in for_coordinates(seed + turn, n_trees).items():
+        for kind, ranker in for_coordinates(seed + turn, n_trees, **options).items():
             result[local(again(kind, turn))] = QueryCoordinates(ranker)
     # Nets compute coordinates themselves.
     return result | {local(NET): ListwiseNet(random_state=seed)}

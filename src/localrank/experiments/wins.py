@@ -17,7 +17,7 @@ the models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice, product
@@ -205,9 +205,11 @@ def reproduce(setting: Setting) -> Reproduction:
     return reproduction
 
 
-def collections(setting: Setting) -> dict[str, Path]:
-    """The collections that are in the folder, or the folder itself. Quick: the smallest."""
-    inside = {name: setting.folder / name for name in (*POOLED, FOR_INFORMATION)}
+def collections(
+    setting: Setting, names: Sequence[str] = (*POOLED, FOR_INFORMATION)
+) -> dict[str, Path]:
+    """The named collections that are in the folder, or the folder itself. Quick: the smallest."""
+    inside = {name: setting.folder / name for name in names}
     known = {name: path for name, path in inside.items() if path.is_dir()}
     if setting.quick:
         smallest = sorted(known, key=lambda name: _size(known[name]))
@@ -234,20 +236,25 @@ def has_validation(folder: Path) -> bool:
 
 
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
-    """The folds of a collection, without validation queries unless asked for.
+    """The folds of a collection, shuffled, without validation queries unless asked for."""
+    return shuffled(own_folds(folder), seed, validation=validation)
 
-    Documents are shuffled within their queries, so no method profits from their order.
+
+def shuffled(parts: Iterable[Fold], seed: int, *, validation: bool = False) -> Iterator[Fold]:
+    """Folds whose documents are shuffled within their queries.
+
+    No method profits from the order of documents.
     """
     rng = np.random.default_rng(seed)
 
-    def shuffled(part: RankingDataset) -> RankingDataset:
+    def in_random_order(part: RankingDataset) -> RankingDataset:
         order = np.lexsort((rng.random(part.n_documents), part.query_index))
         queries = part.query_ids[part.query_index[order]]
         return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
 
-    for fold in own_folds(folder):
-        train, test = shuffled(fold.train), shuffled(fold.test)
-        valid = shuffled(fold.valid) if validation and fold.valid is not None else None
+    for fold in parts:
+        train, test = in_random_order(fold.train), in_random_order(fold.test)
+        valid = in_random_order(fold.valid) if validation and fold.valid is not None else None
         yield Fold(fold.name, train, valid, test)
 
 
