@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
     from localrank.rankers.boosted_trees.mc_rank import McRank as McRank
     from localrank.rankers.boosted_trees.random_forest import RandomForest as RandomForest
+    from localrank.rankers.boosted_trees.symmetric_trees import SymmetricTrees as SymmetricTrees
     from localrank.rankers.coordinate_ascent import CoordinateAscent as CoordinateAscent
     from localrank.rankers.distilled import Distilled as Distilled
     from localrank.rankers.distilled import distil as distil

@@ -1,5 +1,6 @@
 """Boosted trees of any library as arrays: read, written, joined and scored."""
 
+from localrank.trees.catboost_json import read_catboost_json as read_catboost_json
 from localrank.trees.lightgbm_text import read_lightgbm_classes as read_lightgbm_classes
 from localrank.trees.lightgbm_text import read_lightgbm_text as read_lightgbm_text
 from localrank.trees.lightgbm_text import write_lightgbm_text as write_lightgbm_text

@@ -129,7 +129,7 @@ _SIZES = (0, 16, 32, 64, 64)
 
 
 @inner_kernel
-def _size(n_documents: int) -> int:
+def block_size(n_documents: int) -> int:
     """Size of the next block where so many documents are left."""
     return 64 if n_documents > 32 else 32 if n_documents > 16 else 16
 
@@ -151,7 +151,7 @@ def rank_values(
     compared = (columns, thresholds, starts, at_zero, at_missing)
     first = 0
     while first < len(features):
-        size = _size(len(features) - first)
+        size = block_size(len(features) - first)
         if size == 64:
             _rank_64(features, first, *compared, ranks)
         elif size == 32:
@@ -174,7 +174,7 @@ def rank_values_in_loops(
     """The same without instructions written by hand."""
     first = 0
     while first < len(features):
-        size = _size(len(features) - first)
+        size = block_size(len(features) - first)
         for i in range(len(columns)):
             place = first * len(columns) + i * size
             for document in range(min(size, len(features) - first)):
@@ -208,7 +208,7 @@ def rank_sets(
     """
     first = 0
     while first < len(features):
-        size = _size(len(features) - first)
+        size = block_size(len(features) - first)
         for i in range(len(columns)):
             place = first * n_columns + (first_column + i) * size
             # Compared as a number: a huge one has no whole number, and NaN passes no comparison.
@@ -246,7 +246,7 @@ def sum_leaves(
     rows = (columns, cuts, masks, starts, bases, row_starts, leaf_values, n_tables)
     first = 0
     while first < n_documents:
-        size = _size(n_documents - first)
+        size = block_size(n_documents - first)
         if size == 64:
             _sum_64(ranks, first, n_columns, *rows, scores)
         elif size == 32:
@@ -273,7 +273,7 @@ def walk_trees(
     """The same for trees of more than 256 leaves, without instructions by hand: follow splits."""
     first = 0
     while first < n_documents:
-        size = _size(n_documents - first)
+        size = block_size(n_documents - first)
         for tree in range(len(starts) - 1):
             for document in range(min(size, n_documents - first)):
                 block = first * n_columns + document

@@ -27,6 +27,8 @@ from localrank.trees._scoring import (
     walk_trees,
     warn_of_loops,
 )
+from localrank.trees._symmetric import MAX_TABLES as MOST_TABLES
+from localrank.trees._symmetric import levels_of, look_up_leaves
 
 if TYPE_CHECKING:
     from localrank.trees._contributions import TreeContributions
@@ -359,9 +361,13 @@ class Scorer:
         self._rank_values: Any = rank_values
         self._add_scores: Any = walk_trees
         self._trees: Any = self._paths
-        if np.diff(trees.leaf_offsets).max() <= MAX_LEAVES:
+        levels = levels_of(trees, split_columns, cuts)
+        if levels is not None:
+            self._add_scores = look_up_leaves
+            self._trees = (*levels, _n_tables())
+        elif np.diff(trees.leaf_offsets).max() <= MAX_LEAVES:
             self._add_scores = sum_leaves
-            self._trees = (*rows_of(trees, split_columns, cuts), _n_tables())
+            self._trees = (*rows_of(trees, split_columns, cuts), min(_n_tables(), MAX_TABLES))
 
     def score(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """One score per row of a contiguous read-only array."""
@@ -394,7 +400,7 @@ def _n_tables() -> int:
         has = False
     if config.CPU_FEATURES is not None:
         has = "+avx512f" in config.CPU_FEATURES
-    return MAX_TABLES if has else 0
+    return MOST_TABLES if has else 0
 
 
 # Leaves have numbers of 8 bits where documents find them by masks.
