@@ -153,7 +153,11 @@ def _settings(
     return [(kind, n or kind.default_trees, {**of_all, **more}) for n, more in settings]
 
 
-LIGHTGBM, XGBOOST, XGBOOST_PAIRS = "LightGBM lambdarank", "XGBoost rank:ndcg", "XGBoost rank:pairwise"
+LIGHTGBM, XGBOOST, XGBOOST_PAIRS = (
+    "LightGBM lambdarank",
+    "XGBoost rank:ndcg",
+    "XGBoost rank:pairwise",
+)
 CATBOOST, YETI, HISTOGRAM = "CatBoost QueryRMSE", "CatBoost YetiRank", "scikit-learn regression"
 _XGBOOST: Sequence[tuple[int | None, Options]] = (
     (None, {"learning_rate": 0.1}),

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from localrank._base.arrays import Flags
+from localrank._base.estimator import clone
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation import FoldResult, MethodResult
 from localrank.evaluation.runner import judged_queries
@@ -25,10 +27,13 @@ from localrank.experiments.recipe_members import (
     COMPOSED,
     CROSS_ENTROPY,
     GBRT,
+    HAS_CATBOOST,
     LAMBDA_MART,
     LISTWISE,
     NET,
     RANK_SVM,
+    SYMMETRIC,
+    WITH_CATBOOST,
     composed,
     local,
     members,
@@ -37,10 +42,11 @@ from localrank.experiments.recipe_members import (
 )
 from localrank.experiments.repeated_runs import MEASURES
 from localrank.experiments.setting import Setting
-from localrank.rankers import ListwiseLinear, ListwiseNet, Ranker, RankSVM
+from localrank.rankers import Ranker
 from localrank.recipes import one
 
 N_SETTINGS = 4
+N_TREES = "n_trees"
 # The share of training queries that choose where there is no validation part.
 HELD_OUT_SHARE = 0.25
 TREES: tuple[dict[str, Any], ...] = (
@@ -57,7 +63,14 @@ OURS: dict[str, Sequence[dict[str, Any]]] = {
     GBRT: TREES,
     LAMBDA_MART: TREES,
     CROSS_ENTROPY: TREES,
+    SYMMETRIC: (
+        {},
+        {"n_trees": 300, "learning_rate": 0.1},
+        {"n_trees": 300, "learning_rate": 0.05},
+        {"n_trees": 300, "learning_rate": 0.1, "depth": 4},
+    ),
     "6 mixed": TREES,
+    WITH_CATBOOST: TREES,
     local(NET): NETS,
     "fast": TREES,
     "one": ({}, {"n_leaves": 31}, {"n_trees": 150}, {"min_leaf_documents": 20}),
@@ -68,8 +81,9 @@ Key = tuple[str, int]
 
 
 def methods() -> list[str]:
-    """The methods: other libraries' that are installed, and ours."""
-    return [*_peers.installed(), *OURS]
+    """The methods: other libraries' that are installed, and ours that need no other."""
+    without = () if HAS_CATBOOST else (SYMMETRIC, WITH_CATBOOST)
+    return [*_peers.installed(), *(name for name in OURS if name not in without)]
 
 
 def words(method: str, place: int) -> str:
@@ -84,18 +98,28 @@ def rankers(setting: Setting, seed: int, names: Sequence[str]) -> dict[Key, Rank
     """What must be trained for some methods: every setting of single models and of members."""
     most = n_trees_of(setting)
     peers = _peers.peers(seed, most if setting.quick else None)
+    default = members(seed, most)
     made: dict[Key, Ranker] = {}
+
+    def chosen(parameters: Mapping[str, Any]) -> dict[str, Any]:
+        # All models of a quick run have few trees.
+        return {n: value for n, value in parameters.items() if not (setting.quick and n == N_TREES)}
+
     for place, trees in enumerate(TREES):
-        in_setting = {"n_trees": most, **trees, **({"n_trees": most} if setting.quick else {})}
-        known = members(seed, **in_setting)
+        known = members(seed, **{N_TREES: most, **chosen(trees)})
         for member in needed(name for name in names if name in COMPOSED):
-            if place in (0, _place(member, place)):
+            if _place(member, place) == place:
                 made[member, place] = known[member]
         for name in names:
             if name in peers:
                 made[name, place] = peers[name][place]
+            elif name == "one":
+                parameters = {N_TREES: most, **chosen(OURS[name][place])}
+                made[name, place] = one(random_state=seed, **parameters)
+            elif OURS[name] is not TREES:
+                made[name, place] = clone(default[name]).set_params(**chosen(OURS[name][place]))
             elif name not in COMPOSED:
-                made[name, place] = _single(name, seed, most, setting.quick, known, place)
+                made[name, place] = known[name]
     return made
 
 
@@ -103,22 +127,6 @@ def _place(member: str, place: int) -> int:
     """The setting of a member in a setting of its recipe, which has trees alone to set."""
     kinds = (LAMBDA_MART, CROSS_ENTROPY, GBRT)
     return place if member.startswith(kinds) else 0
-
-
-def _single(
-    name: str, seed: int, most: int, quick: bool, known: Mapping[str, Ranker], place: int
-) -> Ranker:
-    parameters = OURS[name][place]
-    if name == RANK_SVM:
-        return RankSVM(**parameters)
-    if name == LISTWISE:
-        return ListwiseLinear(random_state=seed, **parameters)
-    if name in (NET, local(NET)):
-        return ListwiseNet(coordinates=name != NET, random_state=seed, **parameters)
-    if name == "one":
-        n_trees = {"n_trees": most} if quick else {}
-        return one(random_state=seed, **{"n_trees": most, **parameters, **n_trees})
-    return known[name]
 
 
 @dataclass(frozen=True)
@@ -185,7 +193,7 @@ def _judges(fold: Fold, seed: int) -> RankingDataset:
     return fold.train.select(_held_out(fold, seed)) if fold.valid is None else fold.valid
 
 
-def _held_out(fold: Fold, seed: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _held_out(fold: Fold, seed: int) -> Flags:
     n_queries = fold.train.n_queries
     order = np.random.default_rng(seed).permutation(n_queries)
     return np.isin(np.arange(n_queries), order[: max(1, round(HELD_OUT_SHARE * n_queries))])
@@ -205,9 +213,7 @@ def _trial(fold: Fold, seed: int) -> Fold:
 
 def _best_place(tried: Sequence[FoldResult], judges: RankingDataset) -> int:
     """The setting that ranks best the queries that choose. Of equal ones, the first."""
-    means = [
-        np.nanmean(MEASURES[0](judges, run.scores[: judges.n_documents])) for run in tried
-    ]
+    means = [np.nanmean(MEASURES[0](judges, run.scores[: judges.n_documents])) for run in tried]
     return int(np.argmax(means))
 
 

@@ -17,7 +17,14 @@ from localrank.aggregation import Aggregator, MeanScore, ZScore
 from localrank.data import Fold
 from localrank.evaluation import FoldResult, MethodResult
 from localrank.experiments.setting import Setting
-from localrank.rankers import ListwiseLinear, ListwiseNet, QueryCoordinates, Ranker, RankSVM
+from localrank.rankers import (
+    ListwiseLinear,
+    ListwiseNet,
+    QueryCoordinates,
+    Ranker,
+    RankSVM,
+    SymmetricTrees,
+)
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 from localrank.recipes.two_views import tree_kinds
 
@@ -65,6 +72,7 @@ COMPOSED: dict[str, list[list[str]]] = {
     "6 LambdaMARTs": [_SIX],
     "2 mixed": [[LAMBDA_MART, CROSS_ENTROPY]],
     "6 mixed": [_MIXED],
+    WITH_CATBOOST: [[LAMBDA_MART, SYMMETRIC, CROSS_ENTROPY, GBRT, LISTWISE, again(LAMBDA_MART, 1)]],
     "the kinds of best": [[LAMBDA_MART, GBRT, NET, CROSS_ENTROPY, RANK_SVM, again(LAMBDA_MART, 1)]],
     "6 LambdaMARTs, in coordinates": [[local(name) for name in _SIX]],
     "6 mixed, in coordinates": [[local(name) for name in _MIXED]],
@@ -72,6 +80,8 @@ COMPOSED: dict[str, list[list[str]]] = {
     WITHOUT_NETS: [[LAMBDA_MART, CROSS_ENTROPY, GBRT], _IN_COORDINATES],
     "best": [[LAMBDA_MART, GBRT, local(NET)], _IN_COORDINATES],
 }
+if not HAS_CATBOOST:
+    del COMPOSED[WITH_CATBOOST]
 
 
 def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
@@ -119,6 +129,9 @@ def members(seed: int, n_trees: int = N_TREES, **options: Any) -> dict[str, Rank
             result[again(kind, turn)] = ranker
         for kind, ranker in for_coordinates(seed + turn, n_trees, **options).items():
             result[local(again(kind, turn))] = QueryCoordinates(ranker)
+    if HAS_CATBOOST:
+        # As many more trees as they need: 1,000 beside 300 of LambdaMART.
+        result[SYMMETRIC] = SymmetricTrees(n_trees=-(-10 * n_trees // 3), random_state=seed)
     # Nets compute coordinates themselves.
     return result | {local(NET): ListwiseNet(random_state=seed)}
 

@@ -270,7 +270,9 @@ def _settings(
 def _published(reproduction: Reproduction, pooled: Pooled) -> None:
     """What others published on the same folds, and ours by their convention."""
     published = published_cells("letor", "baselines", LETOR)
-    rows: list[list[Value]] = [[f"{name}, published", value] for (name, _), value in published.items()]
+    rows: list[list[Value]] = [
+        [f"{name}, published", value] for (name, _), value in published.items()
+    ]
     runs = pooled.results[LETOR]
     for method in pooled.methods:
         value = float(np.mean([mean_of_folds(run[method], LETOR_MAP) for run in runs]))
