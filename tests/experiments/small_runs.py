@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -29,6 +31,8 @@ from experiments.small_texts import made_up_encoder, write_hybrid, write_texts
 STORED = Path(__file__).parent / "stored"
 # Results depend on these.
 LIBRARIES = ("lightgbm", "numpy", "scikit-learn", "scipy")
+# And so do those of some experiments on this one.
+WITH_CATBOOST = ("wins", "scoreboard", "all-methods")
 # The collections whose names the made-up queries have, so that there are published numbers.
 NAMES = {
     "adaptive-training": "MQ2007-85",
@@ -40,7 +44,7 @@ TIMED = ("_base.parallel", "evaluation.runner", "evaluation.tuning", "evaluation
 # Experiments on texts.
 TEXTS = ("text-collections", "known-categories")
 # Trees need some documents in each leaf, also where a cluster is one query.
-LONG_LISTS = ("adaptive-training", "lgmml", "wins")
+LONG_LISTS = ("adaptive-training", "lgmml", "wins", "scoreboard")
 # Experiments that train many models with each seed.
 ONE_SEED = ("adaptive-training",)
 
@@ -119,18 +123,21 @@ def rounded(value):
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def machine() -> dict[str, str]:
-    """What the last digits depend on."""
+def machine(name: str) -> dict[str, str]:
+    """What the last digits of an experiment depend on."""
     versions = library_versions()
     processors = {it["architecture"] for it in threadpool_info() if "architecture" in it}
-    return {"processor": " ".join(sorted(processors)), **{n: versions[n] for n in LIBRARIES}}
+    known = {"processor": " ".join(sorted(processors)), **{n: versions[n] for n in LIBRARIES}}
+    if name in WITH_CATBOOST:
+        known["catboost"] = version("catboost") if find_spec("catboost") else "not installed"
+    return known
 
 
 def store(name: str) -> None:
     """Store the numbers of an experiment."""
     with tempfile.TemporaryDirectory() as folder:
         result, _ = small_run(name, small_data(Path(folder), name))
-    record = {"versions": machine(), **numbers(result)}
+    record = {"versions": machine(name), **numbers(result)}
     (STORED / f"{name}.json").write_text("\n".join(_lines(record)) + "\n", encoding="utf-8")
 
 

@@ -83,7 +83,7 @@ def test_numbers_are_the_stored_ones(results, name):
     `python tests/experiments/small_runs.py` stores new numbers. The pages are then to be made anew.
     """
     stored = json.loads((STORED / f"{name}.json").read_text(encoding="utf-8"))
-    if (here := machine()) != stored.pop("versions"):
+    if (here := machine(name)) != stored.pop("versions"):
         pytest.skip(f"other versions than those of the stored numbers: {here}")
     ours = numbers(results(name)[0])
     assert ours["claims"] == stored["claims"]

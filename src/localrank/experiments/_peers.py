@@ -18,6 +18,7 @@ from localrank._base.rules import Rules, whole
 from localrank.data import RankingDataset
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Needs, Weights
+from localrank.rankers.boosted_trees.symmetric_trees import import_catboost
 
 Options = Mapping[str, Any]
 
@@ -115,12 +116,11 @@ class CatBoostPeer(Peer):
     default_trees = 1000
 
     def _trained(self, dataset: RankingDataset, options: dict[str, Any], n_jobs: int) -> Any:
-        from catboost import CatBoostRanker, Pool
-
+        catboost = import_catboost()
         options |= {"iterations": self.n_trees, "random_seed": self.random_state}
         options |= {"verbose": False, "allow_writing_files": False, "thread_count": n_jobs}
-        pool = Pool(dataset.features, dataset.labels, group_id=dataset.query_index)
-        return CatBoostRanker(**options).fit(pool)
+        pool = catboost.Pool(dataset.features, dataset.labels, group_id=dataset.query_index)
+        return catboost.CatBoostRanker(**options).fit(pool)
 
     def _write(self, path: str) -> None:
         self.model_.save_model(path)
@@ -145,9 +145,13 @@ class HistogramPeer(Peer):
         joblib.dump(self.model_, path)
 
 
+# A peer, its number of trees, and its options.
+PeerSetting = tuple[type[Peer], int, dict[str, Any]]
+
+
 def _settings(
     kind: type[Peer], of_all: Options, *several: tuple[int | None, Options]
-) -> list[tuple[type[Peer], int, dict[str, Any]]]:
+) -> list[PeerSetting]:
     """The settings of a peer. The first is the default. Without a number of trees, its own."""
     settings = ((None, {}), *several)
     return [(kind, n or kind.default_trees, {**of_all, **more}) for n, more in settings]
@@ -167,7 +171,7 @@ _XGBOOST: Sequence[tuple[int | None, Options]] = (
 # YetiRank takes fifteen times as long as QueryRMSE on long lists, so it gets a tenth of the trees,
 # with ten times the rate.
 YETI_TREES, YETI_RATE = 100, 0.3
-SETTINGS = {
+SETTINGS: dict[str, list[PeerSetting]] = {
     LIGHTGBM: _settings(
         LightGBMPeer,
         {},
