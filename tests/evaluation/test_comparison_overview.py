@@ -187,6 +187,7 @@ def outcome(difference, p):
 def numbers(role, mean, n_models, against=None, opponent=None, equal=None):
     return {
         "role": role,
+        "summary": f"models of the role {role}",
         "train_seconds": 99.0,
         "n_models": n_models,
         "train_cpu_seconds": 1.26,
@@ -251,6 +252,7 @@ def test_in_full_it_is_tables_of_means_and_tests_then_bounds_verdict_notes_and_f
         " ──────────────────────────────────────────────────",
         " a            mix  +0.0100  -0.010 to +0.040  0.300",
         "",
+        "mix: models of the role opponent.",
         "a, best group in hindsight (an upper bound that uses the labels): 0.7000; with random "
         "groups 0.6500",
         "a, groups and known categories: adjusted Rand index 0.250 (1 is the same partition, 0 is "

@@ -102,8 +102,8 @@ class Overview:
     measures : list of str
         Methods are judged by the first.
     methods : dict from name to dict
-        The numbers of each method that did not fail: role, costs, means by measure, opponent, and
-        tests by measure, against the baseline and at equal cost. The best comes first.
+        What is known of each method that did not fail: role, summary, costs, means by measure,
+        opponent, and tests by measure, against the baseline and at equal cost. The best comes first.
     tested : list of str
         The methods that are tested against the baseline. Opponents come last.
     bounds : list of dict
@@ -208,6 +208,11 @@ class Overview:
             columns = ("opponent", "gain", "interval", "p")
             shown.append(_table(title, columns, equal, self.words.method))
         shown += [
+            f"{name}: {numbers['summary']}."
+            for name, numbers in self.methods.items()
+            if numbers["role"] == "opponent"
+        ]
+        shown += [
             f"{bound['name']}, best group in hindsight (an upper bound that uses the labels): "
             f"{bound['clairvoyant']:.4f}; with random groups {bound['control']:.4f}"
             for bound in self.bounds
@@ -273,6 +278,7 @@ def _numbers(comparison: Comparison, name: str) -> dict[str, Any]:
     result = comparison.results[name]
     return {
         "role": comparison.entries[name].role,
+        "summary": comparison.entries[name].summary,
         **{cost: getattr(result, cost) for cost in ("train_seconds", *COSTS)},
         "means": {str(measure): result.mean(measure) for measure in comparison.measures},
         "against_baseline": _tests(comparison.against_baseline.get(name, {})),

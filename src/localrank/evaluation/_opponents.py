@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from localrank._base.estimator import clone
@@ -145,7 +146,8 @@ def equal_cost_opponents(
     other models has one more: a model of the same trees that learned the scores of six global
     models. A method of k models has two opponents: the baseline with k seeds, if it has a seed,
     and k models of different kinds. These have the trees of the method. If the method has no
-    trees, or a set for each group, they have the trees of the baseline.
+    trees, or a set for each group, they have the trees of the baseline. SymmetricTrees is among
+    the kinds if CatBoost is installed. Summaries of opponents name the kinds.
 
     Parameters
     ----------
@@ -170,6 +172,7 @@ def equal_cost_opponents(
     >>> [model.random_state for model in added["global-ensemble-4"].ranker.rankers]
     [0, 1, 2, 3]
     """
+    symmetric = find_spec("catboost") is not None
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
     single = taking_part[baseline].ranker
     names = {repr(described(entry.ranker)): name for name, entry in taking_part.items()}
@@ -181,7 +184,9 @@ def equal_cost_opponents(
         rivals: dict[str, Ranker] = {}
         if k == 1 and isinstance(method, Distilled):
             trees = (_trees(method.student_in_use) or _trees(single)) | _gain(method)
-            rivals["global-one"] = global_one(**trees, n_jobs=n_jobs, random_state=random_state)
+            rivals["global-one"] = global_one(
+                **trees, symmetric=symmetric, n_jobs=n_jobs, random_state=random_state
+            )
         elif 1 < k <= MAX_MODELS:
             trees = (_trees(method) or _trees(single)) | _gain(method)
             if _is_seeded(single):
@@ -190,7 +195,7 @@ def equal_cost_opponents(
                     k, ranker=with_jobs(single, None), n_jobs=n_jobs, random_state=seed
                 )
             rivals[f"global-mixed-{k}"] = global_mixed(
-                k, **trees, n_jobs=n_jobs, random_state=random_state
+                k, **trees, symmetric=symmetric, n_jobs=n_jobs, random_state=random_state
             )
         for free, rival in rivals.items():
             description = repr(described(rival))
@@ -201,10 +206,20 @@ def equal_cost_opponents(
                 if free in added:
                     free += "".join(f" {key}={value}" for key, value in trees.items())
                 names[description] = free
-                summary = METHODS[kind].declaration.summary
+                summary = METHODS[kind].declaration.summary + _kinds(rival, symmetric)
                 added[free] = Entry("opponent", "global", summary, rival)
             opponents[name].append(names[description])
     return dict(sorted(added.items(), key=lambda item: _n_rankers(item[1].ranker))), opponents
+
+
+def _kinds(rival: Ranker, symmetric: bool) -> str:
+    """What an opponent of different kinds is made of, for its summary. Empty: one kind."""
+    ensemble = rival.ranker if isinstance(rival, Distilled) else rival
+    names = list(dict.fromkeys(type(model).__name__ for model in ensemble.rankers))
+    if len(names) == 1:
+        return ""
+    note = "" if symmetric else "; no SymmetricTrees, because CatBoost is not installed"
+    return f" ({', '.join(names)}{note})"
 
 
 def _n_rankers(ranker: Ranker) -> int:

@@ -14,6 +14,7 @@ from localrank.rankers import (
     Quadratic,
     Ranker,
     SVMMap,
+    SymmetricTrees,
 )
 from localrank.rankers._gains import Gain
 from localrank.recipes._arguments import Combine, combining
@@ -83,6 +84,7 @@ def global_mixed(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     gain: Gain = None,
+    symmetric: bool = False,
     combine: Combine = "standardised",
     n_jobs: int | None = None,
     random_state: int | None = 0,
@@ -90,7 +92,8 @@ def global_mixed(
     """Global models of different kinds, averaged: the opponent of `best`.
 
     The kinds take turns: LambdaMART, CrossEntropyMART with half the trees, GBRT, ListwiseLinear.
-    Each round has new seeds. All learn on the features as they are.
+    With `symmetric=True`, SymmetricTrees has its turn after LambdaMART. Each round has new seeds.
+    All learn on the features as they are.
 
     Parameters
     ----------
@@ -105,6 +108,9 @@ def global_mixed(
     gain : {"exponential", "linear"}, list of float or None, default=None
         The worth of each label to LambdaMART, CrossEntropyMART and ListwiseLinear.
         None: exponential for labels up to 30, otherwise linear.
+    symmetric : bool, default=False
+        Whether SymmetricTrees is among the kinds, with ten trees for three of LambdaMART's, of
+        depth 6. It needs CatBoost. `compare` sets it for its opponents if CatBoost is installed.
     combine : {"standardised", "fixed"}, default="standardised"
         How scores are made comparable before they are averaged. "standardised": within each
         query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
@@ -118,15 +124,20 @@ def global_mixed(
     --------
     >>> [type(model).__name__ for model in global_mixed(5).rankers]
     ['LambdaMART', 'CrossEntropyMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
+    >>> [type(model).__name__ for model in global_mixed(3, symmetric=True).rankers]
+    ['LambdaMART', 'SymmetricTrees', 'CrossEntropyMART']
     """
 
     def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
-        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed, gain)
-        return [*trees, ListwiseLinear(gain=gain, random_state=seed)]
+        first, *others = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed, gain)
+        n_symmetric = -(-10 * n_trees // 3)
+        more = [SymmetricTrees(n_trees=n_symmetric, random_state=seed)] if symmetric else []
+        return [first, *more, *others, ListwiseLinear(gain=gain, random_state=seed)]
 
     _check_n_models(n_models)
-    models = [kinds(i // 4)[i % 4] for i in range(n_models)]
+    n_kinds = len(kinds(0))
+    models = [kinds(i // n_kinds)[i % n_kinds] for i in range(n_models)]
     return Ensemble(models, aggregator=combining(combine), n_jobs=n_jobs)
 
 
@@ -141,6 +152,7 @@ def global_one(
     n_leaves: int = 15,
     min_leaf_documents: int = 50,
     gain: Gain = None,
+    symmetric: bool = False,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Distilled:
@@ -160,6 +172,8 @@ def global_one(
     gain : {"exponential", "linear"}, list of float or None, default=None
         The worth of each label to the models that it learns from.
         None: exponential for labels up to 30, otherwise linear.
+    symmetric : bool, default=False
+        Whether SymmetricTrees is among the kinds of models that it learns from. It needs CatBoost.
     n_jobs : int or None, default=None
         Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
@@ -172,7 +186,9 @@ def global_one(
     """
     trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
     trees |= {"random_state": random_state}
-    teacher = global_mixed(6, n_trees=n_trees, gain=gain, n_jobs=n_jobs, **trees)
+    teacher = global_mixed(
+        6, n_trees=n_trees, gain=gain, symmetric=symmetric, n_jobs=n_jobs, **trees
+    )
     return Distilled(teacher, GBRT(n_trees, n_leaves=n_leaves, n_jobs=n_jobs, **trees))
 
 

@@ -133,10 +133,10 @@ def highest_at_most(borders: NDArray[np.float32]) -> NDArray[np.float64]:
     (True, False)
     """
     wide = borders.astype(np.float64)
-    # The next number of 32 bits. After the largest comes 2^128, which stands for infinity.
-    above = np.nextafter(borders, np.float32(np.inf)).astype(np.float64)
-    halfway = wide + (np.where(np.isinf(above), 2.0**128, above) - wide) / 2
-    # Half-way, a number is rounded to the one of both whose last bit is 0.
     with np.errstate(over="ignore"):
+        # The next number of 32 bits. After the largest comes 2^128, which stands for infinity.
+        above = np.nextafter(borders, np.float32(np.inf)).astype(np.float64)
+        halfway = wide + (np.where(np.isinf(above), 2.0**128, above) - wide) / 2
+        # Half-way, a number is rounded to the one of both whose last bit is 0.
         down = halfway.astype(np.float32) <= borders
     return np.where(down, halfway, np.nextafter(halfway, -np.inf))

@@ -112,7 +112,7 @@ class SymmetricTrees(SummedTrees):
     >>> train, test = dataset.select(range(80)), dataset.select(range(80, 120))
     >>> ranker = SymmetricTrees(n_trees=50, depth=4).fit(train)
     >>> ranker.trees_
-    Trees: 50 trees of 16 to 16 leaves, 25 features
+    Trees: 50 trees of 16 to 16 leaves, 20 features
     >>> ranker.predict(test).shape == (test.n_documents,)
     True
     """
