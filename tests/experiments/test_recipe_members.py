@@ -5,6 +5,7 @@ from localrank.data import folds, make_queries
 from localrank.experiments import Setting
 from localrank.experiments.recipe_members import (
     COMPOSED,
+    WITH_CATBOOST,
     available,
     members,
     needed,
@@ -74,6 +75,7 @@ def results(parts, tmp_path_factory):
         ),
         ("2 mixed", global_mixed(2, n_trees=N_TREES, random_state=SEED)),
         ("6 mixed", global_mixed(6, n_trees=N_TREES, random_state=SEED)),
+        (WITH_CATBOOST, global_mixed(6, symmetric=True, n_trees=N_TREES, random_state=SEED)),
         (
             "6 LambdaMARTs",
             global_ensemble(6, ranker=LambdaMART(N_TREES), random_state=SEED),

@@ -7,14 +7,24 @@ import pytest
 
 from localrank.data import folds, make_queries, read_letor, write_letor
 from localrank.evaluation import paired_test
+from localrank.evaluation.fold_results import described
 from localrank.evaluation.significance import corrected
 from localrank.experiments import Reproduction, Setting, _tuned_methods, scoreboard, wins
 from localrank.experiments._peers import LIGHTGBM, SETTINGS, LightGBMPeer
+from localrank.experiments._tuned_methods import N_SETTINGS
 from localrank.experiments.recipe_members import WITH_CATBOOST
 from localrank.experiments.repeated_runs import MEASURES, cell
 from localrank.experiments.scoreboard import ALLOWED, WANTED, AtLeast, NeverWorse, tuned
 from localrank.measures import parse_measure
-from localrank.rankers import RankSVM
+from localrank.rankers import (
+    GBRT,
+    LambdaMART,
+    ListwiseLinear,
+    ListwiseNet,
+    RankSVM,
+    SymmetricTrees,
+)
+from localrank.recipes import one
 
 SEEDS = (0, 1000)
 METHODS = [LIGHTGBM, "RankSVM", WITH_CATBOOST, "one", "best"]
@@ -156,7 +166,7 @@ def pooled(data, make):
 
 
 def test_aims_have_tests_of_their_own(board, data):
-    ours, mixed, one = (pooled(data, default_of(name)) for name in ("best", WITH_CATBOOST, "one"))
+    ours, mixed, alone = (pooled(data, default_of(name)) for name in ("best", WITH_CATBOOST, "one"))
     expected = paired_test(ours, mixed)
     (better,) = board.tests[f"best ranks better than {WITH_CATBOOST}"]
     assert better.mean_difference == pytest.approx(expected.mean_difference)
@@ -170,7 +180,7 @@ def test_aims_have_tests_of_their_own(board, data):
         )
         assert test.mean_difference == pytest.approx(expected.mean_difference)
     (within,) = board.tests[f"one loses less than {ALLOWED} to best"]
-    expected = paired_test(one + ALLOWED, ours)
+    expected = paired_test(alone + ALLOWED, ours)
     assert within.mean_difference == pytest.approx(expected.mean_difference)
     assert within.p == pytest.approx(expected.p_value)
 
@@ -245,6 +255,21 @@ def test_figures_have_quality_against_cost(board):
     (cost,), _ = scoring.chart.options["panels"]["tuned parameters"]["best"]
     row = table(board, "Every method, tuned parameters").rows[-1]
     assert f"{cost:.2g} µs" == row[6]
+
+
+def test_every_method_has_the_same_number_of_settings_and_its_default_first(data):
+    names = _tuned_methods.methods()
+    made = _tuned_methods.rankers(Setting(data), 0, names)
+    for name in names:
+        assert len({_tuned_methods.words(name, i) for i in range(N_SETTINGS)}) == N_SETTINGS
+        if (name, 0) in made:
+            several = [made[name, place] for place in range(N_SETTINGS)]
+            assert len({repr(ranker) for ranker in several}) == N_SETTINGS
+    alike = {"LambdaMART": LambdaMART(), "GBRT": GBRT(), "RankSVM": RankSVM(), "one": one()}
+    alike |= {"ListwiseLinear": ListwiseLinear(), "ListwiseNet, in coordinates": ListwiseNet()}
+    alike |= {"SymmetricTrees": SymmetricTrees()}
+    for name, ranker in alike.items():
+        assert described(made[name, 0]) == described(ranker)
 
 
 def of(gain, spread=0.01):

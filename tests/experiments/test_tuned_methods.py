@@ -15,7 +15,7 @@ from localrank.experiments._peers import LIGHTGBM, SETTINGS, LightGBMPeer
 from localrank.experiments._tuned_methods import N_SETTINGS, OURS, TREES, rankers, run_tuned
 from localrank.experiments.recipe_members import WITH_CATBOOST
 from localrank.measures import NDCG
-from localrank.rankers import LambdaMART, RankSVM
+from localrank.rankers import RankSVM
 from localrank.recipes import best, fast, global_mixed, one
 
 SEED = 1000
@@ -193,17 +193,6 @@ def test_recipes_are_those_of_the_package_in_every_setting(dataset, setting, few
         for name, recipe in recipes.items():
             scores = ran[name, place].scores[-test.n_documents :]
             assert_allclose(scores, recipe.fit(train).predict(test), rtol=0, atol=1e-9)
-
-
-def test_every_method_has_the_same_number_of_settings(setting):
-    made = rankers(setting, 0, _tuned_methods.methods())
-    for name in _tuned_methods.methods():
-        assert len({_tuned_methods.words(name, i) for i in range(N_SETTINGS)}) == N_SETTINGS
-        if (name, 0) in made:
-            several = [made[name, place] for place in range(N_SETTINGS)]
-            assert len({repr(ranker) for ranker in several}) == N_SETTINGS
-    assert repr(made["LambdaMART", 0]) == repr(LambdaMART(random_state=0))
-    assert repr(made["one", 0]) == repr(one())
 
 
 def test_finished_work_is_not_done_again(dataset, few_trees, tmp_path):
