@@ -267,7 +267,7 @@ def test_every_method_has_the_same_number_of_settings_and_its_default_first(data
             assert len({repr(ranker) for ranker in several}) == N_SETTINGS
     alike = {"LambdaMART": LambdaMART(), "GBRT": GBRT(), "RankSVM": RankSVM(), "one": one()}
     alike |= {"ListwiseLinear": ListwiseLinear(), "ListwiseNet, in coordinates": ListwiseNet()}
-    alike |= {"SymmetricTrees": SymmetricTrees()}
+    alike |= {"SymmetricTrees": SymmetricTrees(n_trees=500)}
     for name, ranker in alike.items():
         assert described(made[name, 0]) == described(ranker)
 

@@ -18,8 +18,9 @@ def reproduce(
     data: Path = typer.Option(
         ...,
         "--data",
-        help="A folder with folds, such as OHSUMED. all, wins: a folder of such folders. "
-        "pca-queries: also text collections. metric-retrieval: one text collection, or digits. "
+        help="A folder with folds, such as OHSUMED. all, wins, scoreboard: a folder of such "
+        "folders. pca-queries: also text collections. metric-retrieval: one text collection, or "
+        "digits. "
         "text-collections, known-categories: a folder of text collections, or of lists. "
         "hybrid: a folder with both, text/ and hybrid/.",
     ),

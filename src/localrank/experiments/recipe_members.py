@@ -130,8 +130,8 @@ def members(seed: int, n_trees: int = N_TREES, **options: Any) -> dict[str, Rank
         for kind, ranker in for_coordinates(seed + turn, n_trees, **options).items():
             result[local(again(kind, turn))] = QueryCoordinates(ranker)
     if HAS_CATBOOST:
-        # As many more trees as they need: 1,000 beside 300 of LambdaMART.
-        result[SYMMETRIC] = SymmetricTrees(n_trees=-(-10 * n_trees // 3), random_state=seed)
+        # As many trees as `global_mixed` gives them: 500 beside 300 of LambdaMART.
+        result[SYMMETRIC] = SymmetricTrees(n_trees=-(-5 * n_trees // 3), random_state=seed)
     # Nets compute coordinates themselves.
     return result | {local(NET): ListwiseNet(random_state=seed)}
 

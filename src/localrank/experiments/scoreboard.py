@@ -5,8 +5,8 @@ default among them, for every method: in each fold by NDCG@10 of its validation 
 a collection has none, of a quarter of its training queries. Test queries are only scored.
 Documents are shuffled within their queries, and equal scores share their ranks.
 
-The recipes are put together from their members. A setting of a recipe is one of its trees; its
-linear models and nets keep their default parameters.
+The recipes are put together from their members. A setting of a recipe is one of its LightGBM
+trees; its other models keep their default parameters.
 """
 
 from __future__ import annotations
@@ -262,8 +262,9 @@ def _settings(
         ["", "default", *(f"setting {place + 1}" for place in range(1, N_SETTINGS))],
         rows,
         "In brackets: how many folds chose it. YetiRank's default here has a tenth of CatBoost's "
-        "number of trees and ten times its rate, because of its cost. RankLib's fork is not here: "
-        "it runs in a JVM, and takes too long with its 1,000 trees.",
+        "number of trees and ten times its rate, because of its cost. As in the recipes, "
+        "CrossEntropyMART has half as many trees as LambdaMART, and SymmetricTrees have 500. "
+        "RankLib's fork is not here: it needs a JVM.",
     )
 
 
