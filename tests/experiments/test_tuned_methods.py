@@ -148,9 +148,9 @@ class Timed(RankSVM):
         super()._fit(*arguments)
         Timed.clock += self.C
 
-    def predict(self, dataset):
-        Timed.clock += self.C * dataset.n_documents / 100
-        return super().predict(dataset)
+    def predict(self, X, *, qid=None):
+        Timed.clock += self.C * X.n_documents / 100
+        return super().predict(X, qid=qid)
 
 
 @pytest.mark.parametrize("validation", [True, False])
