@@ -293,7 +293,7 @@ def test_engine_coordinates_export_as_trees_and_linear_models_on_made_columns(ty
 def test_one_learns_the_scores_of_best(typed):
     train, test, _ = typed
     scores = best(20, random_state=3).fit(train).predict(train)
-    trees = GBRT(20, n_leaves=9, feature_fraction=0.18, random_state=3)
+    trees = GBRT(40, n_leaves=9, feature_fraction=0.18, random_state=3)
     student = QueryCoordinates(trees).fit(train.replaced(relevance=train.in_query_order(scores)))
     recipe = one(20, n_leaves=9, random_state=3).fit(train)
     assert recipe.n_models_ == 1
@@ -303,7 +303,7 @@ def test_one_learns_the_scores_of_best(typed):
 def test_global_one_learns_the_scores_of_six_mixed_models(typed):
     train, test, _ = typed
     scores = global_mixed(6, n_trees=20, random_state=3).fit(train).predict(train)
-    trees = GBRT(20, n_leaves=9, random_state=3)
+    trees = GBRT(40, n_leaves=9, random_state=3)
     student = trees.fit(train.replaced(relevance=train.in_query_order(scores)))
     recipe = global_one(20, n_leaves=9, random_state=3).fit(train)
     assert_allclose(recipe.predict(test), student.predict(test), rtol=0, atol=1e-9)

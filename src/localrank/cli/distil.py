@@ -17,8 +17,8 @@ def distil(
         "feature logs. Labels are not needed."
     ),
     output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
-    n_trees: int = typer.Option(300, help="Number of trees of the new model."),
-    n_leaves: int = typer.Option(15, help="Number of leaves of each tree."),
+    n_trees: int = typer.Option(600, help="Number of trees of the new model."),
+    n_leaves: int = typer.Option(31, help="Number of leaves of each tree."),
     n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
     seed: int = typer.Option(0, help="Seed of all random choices."),
     *,

@@ -183,7 +183,11 @@ def equal_cost_opponents(
         method = taking_part[name].ranker
         rivals: dict[str, Ranker] = {}
         if k == 1 and isinstance(method, Distilled):
-            trees = (_trees(method.student_in_use) or _trees(single)) | _gain(method)
+            student = _trees(method.student_in_use)
+            if student:
+                # It has twice as many trees as the models that it learns from.
+                student["n_trees"] = max(student["n_trees"] // 2, 1)
+            trees = (student or _trees(single)) | _gain(method)
             rivals["global-one"] = global_one(
                 **trees, symmetric=symmetric, n_jobs=n_jobs, random_state=random_state
             )

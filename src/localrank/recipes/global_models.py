@@ -149,7 +149,7 @@ def global_mixed(
 def global_one(
     n_trees: int = 300,
     *,
-    n_leaves: int = 15,
+    n_leaves: int = 31,
     min_leaf_documents: int = 50,
     gain: Gain = None,
     symmetric: bool = False,
@@ -164,8 +164,8 @@ def global_one(
     Parameters
     ----------
     n_trees : int, default=300
-        Number of trees in the model, and in the models that it learns from.
-    n_leaves : int, default=15
+        Number of trees in the models that it learns from. The model has twice as many.
+    n_leaves : int, default=31
         Number of leaves in each tree of the model. The models that it learns from have 7.
     min_leaf_documents : int, default=50
         Smallest number of training documents in a leaf.
@@ -181,15 +181,15 @@ def global_one(
 
     Examples
     --------
-    >>> global_one().student.n_leaves
-    15
+    >>> global_one().student
+    GBRT(n_leaves=31, n_trees=600)
     """
     trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
     trees |= {"random_state": random_state}
     teacher = global_mixed(
         6, n_trees=n_trees, gain=gain, symmetric=symmetric, n_jobs=n_jobs, **trees
     )
-    return Distilled(teacher, GBRT(n_trees, n_leaves=n_leaves, n_jobs=n_jobs, **trees))
+    return Distilled(teacher, GBRT(2 * n_trees, n_leaves=n_leaves, n_jobs=n_jobs, **trees))
 
 
 @declare(
