@@ -21,7 +21,7 @@ SMALL = {"n_trees": 25, "depth": 4}
 
 @pytest.fixture(scope="module")
 def split():
-    dataset, _ = make_queries(160, n_types=1, random_state=3)
+    dataset, _ = make_queries(160, n_documents=(8, 16), n_types=1, random_state=3)
     return dataset.select(np.arange(100)), dataset.select(np.arange(100, 160))
 
 
@@ -57,13 +57,13 @@ def test_parameters_reach_catboost(split):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_it_learns_to_rank(objective, split):
     train, test = split
-    assert SymmetricTrees(objective, n_trees=200, depth=4).fit(train).score(test) > 0.75
+    assert SymmetricTrees(objective, n_trees=60, depth=4).fit(train).score(test) > 0.75
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_any_number_of_threads_gives_the_same_trees(objective):
     # Many documents, so that threads have parts of their own.
-    dataset, _ = make_queries(300, n_documents=(20, 60), n_types=1, random_state=1)
+    dataset, _ = make_queries(200, n_documents=(20, 40), n_types=1, random_state=1)
     one, two, three = (
         SymmetricTrees(objective, n_trees=8, n_jobs=n).fit(dataset).trees_ for n in (1, 2, 3)
     )
@@ -75,15 +75,15 @@ def test_any_number_of_threads_gives_the_same_trees(objective):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_validation_queries_choose_the_number_of_trees(objective, split):
     train, test = split
-    settings = {"n_trees": 400, "depth": 4, "patience": 10, "measure": "map"}
+    settings = {"n_trees": 200, "depth": 3, "patience": 6, "measure": "map"}
     stopped = SymmetricTrees(objective, **settings).fit(train, valid=test)
     rounds, values = stopped.curve_.T
     best = int(np.argmax(values))
     assert stopped.n_trees_ == best + 1 == stopped.trees_.n_trees
     assert_array_equal(rounds, 1 + np.arange(len(values)))
-    assert len(values) == best + 1 + 10 < 400
+    assert len(values) == best + 1 + 6 < 200
     # They change nothing but the number.
-    alone = SymmetricTrees(objective, n_trees=stopped.n_trees_, depth=4).fit(train)
+    alone = SymmetricTrees(objective, n_trees=stopped.n_trees_, depth=3).fit(train)
     assert_array_equal(stopped.predict(test), alone.predict(test))
     measured = np.nanmean(parse_measure("map")(test, stopped.predict(test)))
     assert values[best] == pytest.approx(measured, abs=1e-12)
@@ -142,7 +142,7 @@ def test_documents_without_weight_teach_nothing(split, rng):
     train, test = split
     misleading = rng.random(train.n_documents) < 0.6
     labels = np.where(misleading, 4.0 - train.labels, train.labels)
-    ranker, wrong = SymmetricTrees(n_trees=100, depth=4), train.replaced(relevance=labels)
+    ranker, wrong = SymmetricTrees(n_trees=50, depth=4), train.replaced(relevance=labels)
     weighted = ranker.fit(wrong, sample_weight=(~misleading).astype(float)).score(test)
     assert weighted > ranker.fit(wrong).score(test) + 0.2
 
@@ -184,7 +184,7 @@ def test_it_takes_missing_values(split, rng):
         )
         for data in (train, test)
     ]
-    ranker = SymmetricTrees(n_trees=200, depth=4).fit(holes[0])
+    ranker = SymmetricTrees(n_trees=60, depth=4).fit(holes[0])
     assert ranker.score(holes[1]) > 0.6
     # What was never missing may be missing later.
     assert np.isfinite(SymmetricTrees(**SMALL).fit(train).predict(holes[1])).all()
