@@ -1,7 +1,15 @@
+import sys
+
 import pytest
 
 from localrank.rankers import Ensemble, LambdaMART, RankSVM, SVMMap
-from localrank.recipes import global_ensemble, global_mixed, quadratic, query_coordinates
+from localrank.recipes import (
+    global_ensemble,
+    global_mixed,
+    global_one,
+    quadratic,
+    query_coordinates,
+)
 
 
 def kinds(ensemble: Ensemble) -> list[tuple]:
@@ -18,6 +26,29 @@ def test_a_mixed_ensemble_takes_its_kinds_in_turn_with_other_seeds():
         ("CrossEntropyMART", 8),
     ]
     assert {seed for *_, seed in kinds(global_mixed(6, random_state=None))} == {None}
+
+
+def test_symmetric_trees_are_among_the_kinds_if_asked_for():
+    assert kinds(global_mixed(7, symmetric=True, random_state=7)) == [
+        ("LambdaMART", 7),
+        ("SymmetricTrees", 7),
+        ("CrossEntropyMART", 7),
+        ("GBRT", 7),
+        ("ListwiseLinear", 7),
+        ("LambdaMART", 8),
+        ("SymmetricTrees", 8),
+    ]
+    sizes = [global_mixed(2, n_trees=n, symmetric=True).rankers[1].n_trees for n in (1, 30, 300)]
+    assert sizes == [2, 50, 500]
+    teacher = global_one(30, symmetric=True).ranker
+    assert kinds(teacher) == kinds(global_mixed(6, symmetric=True))
+
+
+def test_what_is_installed_changes_no_recipe(monkeypatch):
+    expected = [kinds(global_mixed()), kinds(global_one().ranker)]
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    assert [kinds(global_mixed()), kinds(global_one().ranker)] == expected
+    assert "SymmetricTrees" not in str(expected)
 
 
 def test_a_mixed_ensemble_passes_its_parameters_on():

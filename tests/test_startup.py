@@ -11,6 +11,7 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 SLOW = pytest.mark.slow
 HEAVY = (
+    "catboost",
     "joblib",
     "lightgbm",
     "matplotlib",

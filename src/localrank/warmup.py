@@ -96,7 +96,7 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
             ranker = make_part("ranker", name, sample, n_jobs=1, random_state=0)
             try:
                 ranker.fit(dataset).predict(dataset)
-            except ImportError:  # LightGBM, which only some methods need
+            except ImportError:  # LightGBM or CatBoost, which only some methods need
                 if not missing_ok:
                     raise
 

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from localrank.evaluation._opponents import entries, equal_cost_opponents
@@ -154,8 +156,29 @@ def test_the_mixed_opponent_has_trees_of_the_methods_size():
     boosted = [
         model for model in added["global-mixed-6"].ranker.rankers if hasattr(model, "n_trees")
     ]
-    assert [model.n_trees for model in boosted] == [9, 4, 9, 9, 4]
-    assert {(model.n_leaves, model.min_leaf_documents) for model in boosted} == {(4, 7)}
+    assert [model.n_trees for model in boosted] == [9, 15, 4, 9, 9]
+    of_leaves = [model for model in boosted if hasattr(model, "n_leaves")]
+    assert {(model.n_leaves, model.min_leaf_documents) for model in of_leaves} == {(4, 7)}
+
+
+@pytest.mark.parametrize("installed", [True, False])
+@pytest.mark.parametrize("recipe", [best, one])
+def test_the_summary_names_the_kinds_of_an_opponent(recipe, installed, monkeypatch):
+    if not installed:
+        monkeypatch.setitem(sys.modules, "catboost", None)
+    added, _ = opponents(
+        {"mine": recipe(9), "base": LambdaMART()}, {"mine": 6 - 5 * (recipe is one)}, "base"
+    )
+    rival = added["global-one" if recipe is one else "global-mixed-6"]
+    kinds = ["LambdaMART", "SymmetricTrees", "CrossEntropyMART", "GBRT", "ListwiseLinear"]
+    if not installed:
+        kinds.remove("SymmetricTrees")
+    members = (rival.ranker.ranker if recipe is one else rival.ranker).rankers
+    assert [type(model).__name__ for model in members][: len(kinds)] == kinds
+    note = "" if installed else "; no SymmetricTrees, because CatBoost is not installed"
+    assert rival.summary.endswith(f"({', '.join(kinds)}{note})")
+    if recipe is best:
+        assert added["global-ensemble-6"].summary == METHODS["global-ensemble"].declaration.summary
 
 
 @pytest.mark.parametrize("recipe", [best, one])
@@ -186,7 +209,7 @@ def test_opponents_of_other_trees_are_trained_apart():
 
 def test_no_method_is_its_own_opponent_and_none_is_trained_twice():
     given = {
-        "six": global_mixed(6),
+        "six": global_mixed(6, symmetric=True),
         "seeds": global_ensemble(6),
         "best": best(),
         "base": LambdaMART(),
@@ -201,7 +224,7 @@ def test_one_model_that_learned_from_many_meets_one_that_learned_from_global_one
     added, rivals = opponents(given, {"mine": 1}, "base", random_state=4)
     assert rivals["mine"] == ["base", "global-one"]
     rival = added["global-one"].ranker
-    expected = global_one(9, n_leaves=5, min_leaf_documents=3, random_state=4)
+    expected = global_one(9, n_leaves=5, min_leaf_documents=3, symmetric=True, random_state=4)
     assert repr(described(rival)) == repr(described(expected))
     assert (added["global-one"].role, added["global-one"].kind) == ("opponent", "global")
 

@@ -23,6 +23,7 @@ from localrank.rankers import (
     QueryCoordinates,
     RankNet,
     RankSVM,
+    SymmetricTrees,
 )
 from localrank.recipes import local_rank, pca_queries
 
@@ -33,6 +34,7 @@ HOSTILE_NAMES = ["a\nb\r\tc", "../../etc", "it's `{{a}}` \\", "*/ ]]>", "x; DROP
 # Models of one step, which every target that takes the step must take, and models of several.
 RANKERS = {
     "trees": LambdaMART(6, min_leaf_documents=5),
+    "symmetric": SymmetricTrees(n_trees=6, depth=3),
     "linear": RankSVM(),
     "net": RankNet(random_state=0),
     "sum": Ensemble([LambdaMART(3), RankSVM()], aggregator=FixedScale()),
@@ -44,7 +46,7 @@ RANKERS = {
     "groups-of-trees": pca_queries(2, ranker=LambdaMART(3, min_leaf_documents=5)),
     "service": local_rank(2),
 }
-ONE_STEP = {"trees": TreeSum, "linear": Linear, "net": Net}
+ONE_STEP = {"trees": TreeSum, "symmetric": TreeSum, "linear": Linear, "net": Net}
 
 each = pytest.mark.parametrize("to", sorted(targets()))
 each_model = pytest.mark.parametrize("kind", RANKERS)

@@ -160,8 +160,13 @@ def fitted(trained, folder, **parameters):
     X, y, qid = trained
     model = catboost.CatBoost(
         {
-            **{"loss_function": "QueryRMSE", "iterations": 30, "depth": 5, "thread_count": 1},
-            **{"allow_writing_files": False, "logging_level": "Silent", **parameters},
+            "loss_function": "QueryRMSE",
+            "iterations": 30,
+            "depth": 5,
+            "thread_count": 1,
+            "allow_writing_files": False,
+            "logging_level": "Silent",
+            **parameters,
         }
     )
     model.fit(catboost.Pool(X, y, group_id=qid))

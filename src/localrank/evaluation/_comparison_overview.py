@@ -103,7 +103,8 @@ class Overview:
         Methods are judged by the first.
     methods : dict from name to dict
         What is known of each method that did not fail: role, summary, costs, means by measure,
-        opponent, and tests by measure, against the baseline and at equal cost. The best comes first.
+        opponent, and tests by measure, against the baseline and at equal cost. The best comes
+        first.
     tested : list of str
         The methods that are tested against the baseline. Opponents come last.
     bounds : list of dict

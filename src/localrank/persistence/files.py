@@ -42,7 +42,7 @@ FORMAT_VERSION = 2
 KEY_BYTES = 32
 # At most this many curves of early stopping in a manifest, from the first models with one.
 MAX_CURVES = 10
-LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
+LIBRARIES = ("localrank", "catboost", "lightgbm", "numpy", "scikit-learn", "scipy")
 
 
 def save_model(model: Any, path: str | PathLike[str], private_key: bytes | None = None) -> None:

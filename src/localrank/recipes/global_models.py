@@ -109,7 +109,7 @@ def global_mixed(
         The worth of each label to LambdaMART, CrossEntropyMART and ListwiseLinear.
         None: exponential for labels up to 30, otherwise linear.
     symmetric : bool, default=False
-        Whether SymmetricTrees is among the kinds, with ten trees for three of LambdaMART's, of
+        Whether SymmetricTrees is among the kinds, with five trees for three of LambdaMART's, of
         depth 6. It needs CatBoost. `compare` sets it for its opponents if CatBoost is installed.
     combine : {"standardised", "fixed"}, default="standardised"
         How scores are made comparable before they are averaged. "standardised": within each
@@ -131,7 +131,7 @@ def global_mixed(
     def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
         first, *others = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed, gain)
-        n_symmetric = -(-10 * n_trees // 3)
+        n_symmetric = -(-5 * n_trees // 3)
         more = [SymmetricTrees(n_trees=n_symmetric, random_state=seed)] if symmetric else []
         return [first, *more, *others, ListwiseLinear(gain=gain, random_state=seed)]
 

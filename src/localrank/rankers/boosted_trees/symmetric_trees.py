@@ -61,7 +61,7 @@ class SymmetricTrees(SummedTrees):
     ----------
     objective : {"query-rmse", "yeti-rank", "pair-logit"}, default="query-rmse"
         What the trees learn. CatBoost's names are QueryRMSE, YetiRank and PairLogit.
-    n_trees : int, default=1000
+    n_trees : int, default=500
         Number of trees. With validation queries: the largest number tried.
     learning_rate : float, default=0.03
         Factor on each tree. A smaller one needs more trees.
@@ -136,7 +136,7 @@ class SymmetricTrees(SummedTrees):
         self,
         objective: Objective = "query-rmse",
         *,
-        n_trees: int = 1000,
+        n_trees: int = 500,
         learning_rate: float = 0.03,
         depth: int = 6,
         l2: float | None = None,
