@@ -73,7 +73,7 @@ OURS: dict[str, Sequence[dict[str, Any]]] = {
     WITH_CATBOOST: TREES,
     local(NET): NETS,
     "fast": TREES,
-    "one": ({}, {"n_leaves": 31}, {"n_trees": 150}, {"min_leaf_documents": 20}),
+    "one": ({}, {"n_leaves": 15}, {"n_trees": 150}, {"min_leaf_documents": 20}),
     "best": TREES,
 }
 # A model of a method in one of its settings.

@@ -238,7 +238,7 @@ def targets(labels: Floats, objective: Objective) -> Floats:
     """
     if objective == "pair-logit":
         return np.unique(labels, return_inverse=True)[1].astype(np.float64)
-    worth = labels - labels.min()
+    worth: Floats = labels - labels.min()
     highest = worth.max()
     if not 1 / HIGHEST_LABEL <= highest < HIGHEST_LABEL:
         worth = np.ldexp(worth, -np.frexp(highest)[1])
@@ -334,14 +334,14 @@ class _AfterTree:
 
 
 def _pool(
-    catboost: Any, dataset: RankingDataset, features: Array, labels: Floats, **weights: Floats
+    catboost: Any, dataset: RankingDataset, features: Array, labels: Array, **weights: Floats
 ) -> Any:
     return catboost.Pool(features, labels, group_id=dataset.query_index, **weights)
 
 
 def _no_trees(n_features: int) -> str:
     """A model in JSON that gives every document the score 0."""
-    info = {"float_features": [{}] * n_features}
+    info: dict[str, Any] = {"float_features": [{}] * n_features}
     return json.dumps({"features_info": info, "oblivious_trees": [], "scale_and_bias": [1, [0]]})
 
 
