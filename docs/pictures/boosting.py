@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from ink import Array, Ink, Picture, arrow, dots, panels, without_frame
+from ink import Array, Ink, Picture, arrow, bare, dots, panels, without_frame
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
@@ -169,8 +169,35 @@ def _switches(features: Array) -> Array:
     return -gaps[:, 0] / gaps[:, 1]
 
 
+def symmetric_trees(ink: Ink) -> Figure:
+    """A free tree and a symmetric one of three questions, as cuts of a plane."""
+    rng = np.random.default_rng(4)
+    points = rng.uniform(0.03, 0.97, size=(60, 2))
+    figure, (left, right) = panels(2, height=3.3)
+    # Each cut of a free tree divides one region. Lines are (x, x, y, y).
+    free = [(0.45, 0.45, 0, 1), (0.45, 1, 0.62, 0.62), (0.78, 0.78, 0.62, 1)]
+    whole = [(0.45, 0.45, 0, 1), (0, 1, 0.62, 0.62), (0.78, 0.78, 0, 1)]
+    for axes, cuts, title in (
+        (left, free, "Free: each part asks anew"),
+        (right, whole, "Symmetric: all parts ask the same"),
+    ):
+        axes.scatter(*points.T, s=9, color=ink.muted, linewidths=0, alpha=0.6)
+        for colour, cut in zip(ink.colours, cuts, strict=False):
+            axes.plot(cut[:2], cut[2:], color=colour)
+        bare(axes, title).set(xlim=(0, 1), ylim=(0, 1), xlabel="feature 1", ylabel="feature 2")
+    for x, first, third in ((0.22, 0, 0), (0.615, 1, 0), (0.89, 1, 1)):
+        for y, second in ((0.31, 0), (0.81, 1)):
+            bits = zip((first, second, third), (-0.045, 0.0, 0.045), ink.colours, strict=False)
+            for bit, shift, colour in bits:
+                right.text(
+                    x + shift, y, str(bit), color=colour, ha="center", va="center", weight="bold"
+                )
+    return figure
+
+
 PICTURES: dict[str, Picture] = {
     "rank-boost": rank_boost,
     "lambdamart-gbrt": lambdamart,
+    "symmetric-trees": symmetric_trees,
     "ranklib": ranklib,
 }

@@ -46,7 +46,7 @@ def test_the_default_student_is_trees_in_coordinates(parts):
     distilled = Distilled(RankSVM()).fit(train)
     assert isinstance(distilled.student_, QueryCoordinates)
     trees = distilled.student_.ranker_
-    assert (trees.n_trees_, trees.n_leaves, trees.feature_fraction) == (300, 15, 0.18)
+    assert (trees.n_trees_, trees.n_leaves, trees.feature_fraction) == (600, 31, 0.18)
 
 
 def test_distilling_a_fitted_ranker_equals_training_both(parts):

@@ -23,7 +23,9 @@ _MISSING_NAN = 0b1000
 _SIDES = {"AsIs": DEFAULT_LEFT, "AsFalse": DEFAULT_LEFT, "AsTrue": 0}
 
 
-def read_catboost_json(text: str, n_trees: int | None = None) -> Trees:
+def read_catboost_json(
+    text: str, n_trees: int | None = None, *, zero_for_new: bool = False
+) -> Trees:
     """Read a model of symmetric trees that CatBoost saved with `format="json"`.
 
     Scores equal CatBoost's `RawFormulaVal` to the last bit if the model has scale 1, as models of
@@ -40,6 +42,10 @@ def read_catboost_json(text: str, n_trees: int | None = None) -> Trees:
         The model, of numeric features and one score per document.
     n_trees : int, optional
         Number of trees to read, from the first. None: all.
+    zero_for_new : bool, default=False
+        What a missing value counts as in a feature that had none in training. False: less than
+        any number, as in CatBoost. True: 0, as in LightGBM. Then trees that never met a missing
+        value are exported to engines that know none.
 
     Examples
     --------
@@ -68,7 +74,11 @@ def read_catboost_json(text: str, n_trees: int | None = None) -> Trees:
     scale, (bias, *more) = model["scale_and_bias"]
     if more:
         raise ValueError("Only models with one score per document are supported.")
-    sides = [_SIDES[fact.get("nan_value_treatment", "AsIs")] for fact in info["float_features"]]
+    treatments = [fact.get("nan_value_treatment", "AsIs") for fact in info["float_features"]]
+    sides = [
+        0 if zero_for_new and treatment == "AsIs" else _MISSING_NAN | _SIDES[treatment]
+        for treatment in treatments
+    ]
     kept = [_tree(tree, sides, scale) for tree in trees[:n_trees]]
     if bias or not kept:
         kept.append(_tree({"leaf_values": [float(bias)], "leaf_weights": [0]}, sides, 1.0))
@@ -92,7 +102,7 @@ def _tree(tree: dict[str, Any], sides: list[int], scale: float) -> dict[str, NDA
         )
     features = np.array([split["float_feature_index"] for split in splits], np.int32)
     borders = np.array([split["border"] for split in splits], np.float32)
-    flags = np.array([_MISSING_NAN | sides[feature] for feature in features], np.uint8)
+    flags = np.array([sides[feature] for feature in features], np.uint8)
     widths = 2 ** np.arange(depth)
     n_splits = 2**depth - 1
     left = 2 * np.arange(n_splits, dtype=np.int32) + 1

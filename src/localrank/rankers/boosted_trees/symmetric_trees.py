@@ -55,7 +55,8 @@ class SymmetricTrees(SummedTrees):
     be any numbers. The model is the same for any number of threads and any order of the rows.
 
     CatBoost takes features in single precision. The scores equal its `RawFormulaVal` to the last
-    bit; values nearer to zero than 1e-35 count as zero.
+    bit. There are two exceptions: values nearer to zero than 1e-35 count as zero, and so does a
+    missing value of a feature that had none in training.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class SymmetricTrees(SummedTrees):
             with progress(type(self).__name__, self.n_trees) as advance:
                 text = _boosted(catboost, self._settings(), train, held_out, advance)
             n_kept = self.n_trees if held_out is None else held_out.n_best
-        self.trees_, self.n_trees_ = read_catboost_json(text, n_kept), n_kept
+        self.trees_, self.n_trees_ = read_catboost_json(text, n_kept, zero_for_new=True), n_kept
         self.__dict__.pop("booster", None)
         if held_out is not None:
             remember_curve(self, held_out.values)
