@@ -193,7 +193,7 @@ def test_methods_are_compared_on_a_log(run, files):
     ("options", "message"),
     [
         (["--folds", "3"], "--folds: not for logs of clicks. Leave them out."),
-        (["--clicks", "none"], "'none' tells nothing of it"),
+        (["--clicks", "none"], "'none' does not say how much is seen"),
     ],
 )
 def test_options_that_mean_nothing_for_a_log_are_refused(run, files, options, message):

@@ -18,7 +18,7 @@ FLOOR = 1e-6
 
 
 class ClickModel(Estimator):
-    """What every click model promises.
+    """Base of click models: how likely people examine a position and click a document.
 
     A model knows the relevance of each pair of a query and a document, and how likely people are to
     examine an impression. A pair that was not in training has the relevance `prior_`. A position

@@ -38,10 +38,10 @@ def fitted_bias(
     features: RankingDataset | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Any:
-    """How much is seen, by a name as commands have it, fitted to a log. "none": None.
+    """Estimate from a log how much is seen, by the method with this name. "none" gives None.
 
-    Positions that nothing is known of, such as late ones without a click, count as one with the
-    position before.
+    A position of which nothing is known, such as a late one without a click, counts as one with
+    the position before.
 
     Parameters
     ----------

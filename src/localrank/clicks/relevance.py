@@ -181,7 +181,7 @@ def relevance_dataset(
     least_examination: float = 0.01,
     say: Callable[[str], None] | None = None,
 ) -> RankingDataset:
-    """Documents with the relevance that clicks tell, as data to train any ranker on.
+    """A dataset whose labels are the relevance estimated from clicks, to train any ranker on.
 
     The label of a document is `(C + k m) / (E + k)`, with C its clicks, E the sum of the
     examination of its impressions, m the prior of its relevance, and k the looks that the prior is

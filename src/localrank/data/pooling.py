@@ -28,7 +28,7 @@ _N_COMPARED = 100_000
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What a run has of the judged queries.
+    """How many of the judged queries and documents a run has.
 
     Attributes
     ----------
