@@ -210,7 +210,8 @@ def test_the_table_of_conventions_has_the_measures_of_each():
 
 def test_the_costs_in_the_readme_are_those_of_the_page_on_speed():
     speed = (DOCS / "speed.md").read_text()
-    costs = re.search(r"<!-- costs -->\n(.*?)<!-- /costs -->", (ROOT / "README.md").read_text(), re.S)
+    readme = (ROOT / "README.md").read_text()
+    costs = re.search(r"<!-- costs -->\n(.*?)<!-- /costs -->", readme, re.S)
     assert costs is not None
     _, _, *rows = costs[1].splitlines()
     assert rows

@@ -170,7 +170,7 @@ def test_logs_too_small_for_groups_are_refused():
     )
     with pytest.raises(ValueError, match="the clicks of one query alone tell of positions"):
         GroupedPositionBias().fit(one)
-    with pytest.raises(ValueError, match="The log has one position alone"):
+    with pytest.raises(ValueError, match="The log has only one position"):
         GroupedPositionBias().fit(alone)
 
 

@@ -169,7 +169,7 @@ class GroupedPositionBias(Estimator):
         known = np.flatnonzero(~np.isnan(self.common_.examination_))
         if len(known) < 2:
             raise ValueError(
-                "The log has one position alone. There is no examination to compare by group."
+                "The log has only one position. There is no examination to compare by group."
             )
         duels = swaps.duels[:, known][:, :, known]
         self._fit_duels(duels, groups_of_sets, known)

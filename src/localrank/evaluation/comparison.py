@@ -445,7 +445,7 @@ def sampled_folds(
     warnings.warn(
         f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
         f"{all_rows:,} documents), drawn by their ids. Validation queries are drawn the same way. "
-        f"max_documents={max(map(max, documents))} takes all.",
+        f"max_documents={max(map(max, documents))} uses all.",
         SampleWarning,
         stacklevel=3,
     )

@@ -43,7 +43,8 @@ class Settings:
     interleave : (str, str) or None
         Two models that share each list in a live test, in answers to requests that name no model.
     clicks_log : Path or None
-        Folder where clicks on the lists of the live test are kept. None: the service accepts no clicks.
+        Folder where clicks on the lists of the live test are kept. None: the service accepts
+        none.
     clicks_within : float
         Clicks are accepted for this many seconds after an answer.
     clicks_log_size : int

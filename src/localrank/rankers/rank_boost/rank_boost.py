@@ -314,7 +314,7 @@ def bin_features(features: Array, n_thresholds: int | None) -> tuple[list[Floats
     features : ndarray of shape (n_documents, n_features)
         Without NaN.
     n_thresholds : int or None
-        The most per feature; None for no limit.
+        At most this many per feature; None: no limit.
 
     Returns
     -------
