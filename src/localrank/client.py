@@ -167,7 +167,7 @@ class Client:
         top: int | None = None,
         explain: bool = False,
     ) -> Ranking:
-        """Rank documents by the words of a query, with a model that takes words.
+        """Rank documents by the words of a query, with a model that ranks by words.
 
         Parameters
         ----------

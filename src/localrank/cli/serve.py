@@ -58,7 +58,7 @@ def serve(
     ),
     max_lists: int = typer.Option(1_000, min=1, help="At most this many lists in a request."),
     max_query_words: int = typer.Option(
-        1_000, min=1, help="At most this many words in a query, for models that take words."
+        1_000, min=1, help="At most this many words in a query, for models that rank by words."
     ),
     encoder: Path = typer.Option(
         None,

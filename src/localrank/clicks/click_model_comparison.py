@@ -72,7 +72,7 @@ class ClickModelComparison(Printed):
 
     @property
     def undecided(self) -> list[str]:
-        """The models that cannot be told from the best."""
+        """The models that are not established to be worse than the best one."""
         return [
             name for name, (_, high) in self.intervals.items() if high >= 0 and name != self.best
         ]

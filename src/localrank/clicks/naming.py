@@ -1,4 +1,4 @@
-"""What tells how much is seen, by name, as commands have it."""
+"""Estimates of how much is seen, by the names that commands use."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class ClickedRelevance:
         return expected / max(beyond, 1e-9 * expected) if expected > 0 else 0.0
 
     def taken(self, pairs: Integers) -> Self:
-        """Those of some pairs. -1: a pair without impressions."""
+        """The counts of some pairs. -1: a pair without impressions."""
         there = pairs >= 0
         return replace(
             self,

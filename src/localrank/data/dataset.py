@@ -360,7 +360,7 @@ class RankingDataset:
 
     @property
     def default_limit(self) -> int | None:
-        """Documents that a model learns from unless its user says otherwise. None: all."""
+        """A model learns from at most this many documents by default. None: all."""
         return self._source.default_limit
 
     def count(self, marked: Flags) -> Integers:

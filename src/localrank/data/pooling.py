@@ -91,7 +91,7 @@ class PooledRuns:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, or counts in a way that one should know, in sentences."""
+        """What was left out or counts in an unusual way, in sentences."""
         n_queries = self.dataset.n_queries
         notes = []
         if runs := self._with(lambda run: (run.n_unjudged_queries, run.n_queries)):

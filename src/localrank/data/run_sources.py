@@ -1,4 +1,4 @@
-"""Runs and judgments of anybody: files, dicts, DataFrames, and the objects of other tools."""
+"""Runs and judgments from any source: files, dicts, DataFrames, and the objects of other tools."""
 
 from __future__ import annotations
 

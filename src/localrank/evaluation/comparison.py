@@ -86,7 +86,7 @@ class Comparison(Printed, Plotted):
 
     @property
     def sections(self) -> list[Section]:
-        """What the page and a comparison in full have besides, after the tables of tests."""
+        """Further sections of the page and of the full text, after the tables of tests."""
         return []
 
     @property
@@ -96,7 +96,7 @@ class Comparison(Printed, Plotted):
 
     @property
     def cautions(self) -> list[str]:
-        """What to know before one believes the verdict, in sentences."""
+        """Reasons for caution about the verdict, in sentences."""
         return []
 
     @property

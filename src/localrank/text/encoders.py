@@ -66,7 +66,7 @@ class Encoder:
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """An encoder from what people have.
+        """An encoder from a function, an object with a method `encode`, or a folder.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ class ListFusion:
 
     @property
     def written(self) -> str:
-        """Words for a README: by what the files were written."""
+        """Words for a README: which program wrote the files."""
         return f"Written by localrank {self.facts.get('localrank', '')}".rstrip() + "."
 
     @property
