@@ -213,5 +213,5 @@ def test_a_log_without_swaps_is_told_the_option_that_needs_none(run, files, quer
         "--clicks", "swaps", "-o", files / "model.localrank",
     )  # fmt: skip
     assert code == 1
-    assert "let features tell: --clicks pbm." in err
+    assert "use features: --clicks pbm." in err
     assert "PositionBias(" not in err
