@@ -171,7 +171,8 @@ def test_without_swaps_features_tell(queries, log):
     lines = []
     bias = fitted_bias("pbm", same, train, lines.append)
     assert bias.method == "em"
-    assert lines == ["No document was shown at several positions: relevance is told by features"]
+    told = "No document was shown at several positions: relevance is estimated from features"
+    assert lines == [told]
     assert fitted_bias("pbm", log, train).method == "swaps"
 
 

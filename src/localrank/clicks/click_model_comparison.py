@@ -158,7 +158,7 @@ def compare_click_models(
     -----
     Intervals are of the mean difference of a session. Sessions of one query are no independent
     evidence, so that they vary by query (the standard error is that of clusters, with a t
-    distribution). With fewer than 20 queries held out, they vary by session, and say nothing of
+    distribution). With fewer than 20 queries held out, they vary by session, and say nothing about
     other queries.
 
     Examples

@@ -96,7 +96,7 @@ def fitted_bias(
         case "pbm":
             if features is None or _is_swapped(log):
                 return _of_positions("swaps", log, tell)
-            tell("No document was shown at several positions: relevance is told by features")
+            tell("No document was shown at several positions: relevance is estimated from features")
             return clicks.PositionBias(method="em").fit(log, features)
     return models[name]().fit(log)
 

@@ -44,7 +44,7 @@ class ClickedRelevance:
     Attributes
     ----------
     clicks, exposure : ndarray of shape (n_pairs,)
-        C - B and E. A pair without impressions has none of both.
+        C - B and E. Both are 0 for a pair without impressions.
     mistaken : ndarray of shape (n_pairs,)
         B.
     squares : ndarray of shape (n_pairs,)
@@ -285,7 +285,7 @@ def pairs_of_rows(log: ClickLog, features: RankingDataset) -> Integers:
     result = place_among(keys, wanted)
     if features.document_ids is None and (result >= 0).sum() < log.n_pairs:
         raise ValueError(
-            "The features have no document ids, which say whose they are. Give them: "
+            "The features have no document ids to join them with the log. Give them: "
             "document_ids=... of from_arrays, the column document_id of a table, or a comment "
             "'docid = ...' in LETOR text."
         )
@@ -293,7 +293,7 @@ def pairs_of_rows(log: ClickLog, features: RankingDataset) -> Integers:
 
 
 def told_by_features(dataset: RankingDataset, counts: ClickedRelevance) -> Floats:
-    """The relevance that features tell of each row, by trees that have not seen its query.
+    """The relevance of each row estimated from its features, by trees that have not seen its query.
 
     Parameters
     ----------

@@ -399,7 +399,7 @@ def paired(
 def sampled_folds(
     folds: Sequence[Fold], max_documents: Limit
 ) -> tuple[Sequence[Fold], dict[str, Any]]:
-    """Folds with at most so many training documents, and the sizes of the samples.
+    """Folds with at most this many training documents, and the sizes of the samples.
 
     Training and validation queries are read into memory, one fold at a time. Test queries are
     not read.

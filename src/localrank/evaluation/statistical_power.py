@@ -250,7 +250,7 @@ def _n_queries(effect: float, level: float, power: float) -> int:
 
 
 def _detectable(n_queries: int, level: float, power: float) -> float:
-    """The effect that so many queries establish with this power."""
+    """The effect that this many queries establish with this power."""
 
     def missing(effect: float) -> float:
         return t_test_power(effect, n_queries, level) - power

@@ -305,9 +305,9 @@ _BLOCK = 64
 def bin_features(features: Array, n_thresholds: int | None) -> tuple[list[Floats], Array]:
     """Thresholds for each feature, and for each value the number of them below it.
 
-    Thresholds are values that occur, all distinct ones but the largest, or where these are more
-    than `n_thresholds` so many of them, evenly spaced in their order. Increasing transformations
-    of a feature and repeated rows leave the bins as they are.
+    Thresholds are values that occur: all distinct ones but the largest. If these are more than
+    `n_thresholds`, this many of them are used, evenly spaced in their order. Increasing
+    transformations of a feature and repeated rows leave the bins as they are.
 
     Parameters
     ----------
