@@ -20,6 +20,7 @@ from pathlib import Path
 from measuring import SMALL, mq2007_fold, options, row, sized
 
 import localrank
+from localrank.data import make_queries, write_letor
 from localrank.rankers import LambdaMART, Ranker, RankSVM
 from localrank.recipes import (
     adaptive_training,
@@ -102,7 +103,9 @@ def new_machine() -> None:
     )
     example = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert example is not None
+    made, _ = make_queries(200, n_types=4, separation=0.5)
     with tempfile.TemporaryDirectory() as folder:
+        write_letor(made, Path(folder) / "train.txt")
         cold = processor_time(example[1], folder=folder)
         warm = processor_time(example[1], folder=folder)
     what = "the README's first example"

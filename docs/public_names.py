@@ -91,7 +91,7 @@ def summary(module: ModuleType, name: str, origin: str) -> str:
 def first_line(value: object) -> str:
     """The first line of a docstring, without references."""
     line = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
-    return re.sub(r" \[\d[\d, ]*\]", "", line)
+    return re.sub(r" \[\d[\d, ]*\]_?", "", line)
 
 
 if __name__ == "__main__":

@@ -206,3 +206,20 @@ def test_the_table_of_conventions_has_the_measures_of_each():
         names = {measure.name for measure in measures_of(convention)}
         every = {measure.name for measure in measures_of("default")}
         assert names == (every if cell == "all" else set(cell.split(", ")))
+
+
+def test_the_costs_in_the_readme_are_those_of_the_page_on_speed():
+    speed = (DOCS / "speed.md").read_text()
+    readme = (ROOT / "README.md").read_text()
+    costs = re.search(r"<!-- costs -->\n(.*?)<!-- /costs -->", readme, re.S)
+    assert costs is not None
+    _, _, *rows = costs[1].splitlines()
+    assert rows
+    for row in rows:
+        assert "|".join(row.split("|")[2:]) in speed, row
+
+
+def test_the_readme_and_the_first_page_claim_the_same_wins():
+    pages = [(ROOT / "README.md").read_text(), (DOCS / "index.md").read_text()]
+    wins = [re.findall(r"<!-- wins -->.*?<!-- /wins -->", page, re.S) for page in pages]
+    assert wins[0] == wins[1] != []

@@ -71,13 +71,10 @@ def python_blocks(page: Path) -> str:
     return "\n".join(text for language, text, _ in blocks(page) if language == "python")
 
 
-def write_fold(folder: Path) -> None:
-    """Write the files that the README reads."""
-    fold = folder / "MQ2008" / "Fold1"
-    fold.mkdir(parents=True)
-    made, _ = make_queries(60, n_documents=(6, 12), n_features=8, random_state=0)
-    for part, queries in {"train": range(40), "test": range(40, 60)}.items():
-        write_letor(made.select(queries), fold / f"{part}.txt")
+def write_file(folder: Path) -> None:
+    """Write the file that the README calls yours."""
+    made, _ = make_queries(40, n_documents=(6, 12), n_features=8, random_state=0)
+    write_letor(made, folder / "train.txt")
 
 
 def run(environment: Path, code: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -96,7 +93,7 @@ def run(environment: Path, code: str, folder: Path) -> subprocess.CompletedProce
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_runs_after_its_install_line(name, tmp_path):
     page = ROOT / name
-    write_fold(tmp_path)
+    write_file(tmp_path)
     done = run(environment_of(page, tmp_path / "environment"), python_blocks(page), tmp_path)
     assert done.returncode == 0, done.stderr
 

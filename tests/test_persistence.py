@@ -146,7 +146,7 @@ def test_the_version_is_part_of_what_the_digest_covers(saved):
         (b'{"class": "RankSVM", "parameters": {"C": -1e%s}}' % (b"9" * 99), "is too large"),
         (b'{"class": "RankSVM", "parameters": {"C": NaN}}', "NaN is not a number of JSON"),
         (b'{"class": "RankSVM", "parameters": {"C": -Infinity}}', "-Infinity is not a number"),
-        (b'{"class": "Popen", "class": "RankSVM"}', "'class' stands there twice"),
+        (b'{"class": "Popen", "class": "RankSVM"}', "'class' occurs twice"),
         (b'{"texts": ["\\ud800"]}', "half of a letter"),
         (b'{"texts": ["\\udc00\\uD800"]}', "half of a letter"),
         (b'{"texts": ["\xed\xa0\x80"]}', "cannot be read"),

@@ -1,4 +1,4 @@
-"""Scoring with Spark as docs/spark.md shows it, on a JVM of this machine."""
+"""Scoring with Spark as docs/cluster.md shows it, on a JVM of this machine."""
 
 import os
 import re
@@ -188,7 +188,7 @@ def test_the_example_runs_and_prints(spark, capsys, monkeypatch):
 
 
 def test_the_page_shows_the_code_of_the_example():
-    page = (ROOT / "docs" / "spark.md").read_text()
+    page = (ROOT / "docs" / "cluster.md").read_text()
     quoted = r"<!-- not run: [^\n]*examples/spark_scoring.py[^\n]* -->\n+```python\n(.*?)```"
     shown = re.findall(quoted, page, re.DOTALL)
     code = EXAMPLE.read_text()

@@ -10,7 +10,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from test_installed import python_blocks, write_fold
+from test_installed import python_blocks, write_file
 
 WITHOUT_EXTRAS = """
 import sys
@@ -51,7 +51,7 @@ def main(dist: Path) -> None:
         run(command, "demo")
         assert (folder / "localrank-demo" / "index.html").stat().st_size > 100_000
         print("The blocks of the README, with the same.", flush=True)
-        write_fold(folder)
+        write_file(folder)
         run(python, "-c", python_blocks(Path("README.md")))
     print("The wheel installs, and its demo runs.")
 

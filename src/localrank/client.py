@@ -74,7 +74,7 @@ class Client:
     token : str, optional
         The token of the service. None: the service asks for none.
     timeout : float, default=5.0
-        The most seconds to wait for an answer.
+        Wait at most this many seconds for an answer.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Client:
         top: int | None = None,
         explain: bool = False,
     ) -> Ranking:
-        """Rank documents by the words of a query, with a model that takes words.
+        """Rank documents by the words of a query, with a model that ranks by words.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class LocalRanker(Ranker):
-    """Splits the queries: one model per group of similar queries, weighed for each new query.
+    """Trains one model per group of similar queries, and weighs the models for each new query.
 
     It works in five steps. It describes each query (`representation`), groups the training
     queries (`grouping`), trains one ranker per group (`ranker`), weighs the groups for a new

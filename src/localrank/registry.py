@@ -277,9 +277,9 @@ def setting_values(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def setting_value(name: str, text: str) -> Any:
-    """The value of a text: a Python or JSON literal, otherwise the text. Parts stay names.
+    """The value of a setting's text: a Python or JSON literal, or else the text itself.
 
-    Names with whole numbers are a dict, as in `monotone=bm25:1,price:-1`.
+    Names of parts stay names. Names with whole numbers are a dict: `monotone=bm25:1,price:-1`.
 
     Examples
     --------

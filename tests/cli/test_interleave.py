@@ -24,7 +24,7 @@ def test_the_winner_is_reported(run, folder):
     assert code == 0, error
     assert "old won 20 lists, new 60; 1 ties." in out
     assert "new is better." in out
-    assert "1 lists came again: left out" in error
+    assert "1 repeated lists are left out" in error
 
 
 def test_files_and_json(run, folder):

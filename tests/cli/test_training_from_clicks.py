@@ -171,7 +171,8 @@ def test_without_swaps_features_tell(queries, log):
     lines = []
     bias = fitted_bias("pbm", same, train, lines.append)
     assert bias.method == "em"
-    assert lines == ["No document was shown at several positions: relevance is told by features"]
+    told = "No document was shown at several positions: relevance is estimated from features"
+    assert lines == [told]
     assert fitted_bias("pbm", log, train).method == "swaps"
 
 
@@ -193,7 +194,7 @@ def test_methods_are_compared_on_a_log(run, files):
     ("options", "message"),
     [
         (["--folds", "3"], "--folds: not for logs of clicks. Leave them out."),
-        (["--clicks", "none"], "'none' tells nothing of it"),
+        (["--clicks", "none"], "'none' does not say how much is seen"),
     ],
 )
 def test_options_that_mean_nothing_for_a_log_are_refused(run, files, options, message):
@@ -213,5 +214,5 @@ def test_a_log_without_swaps_is_told_the_option_that_needs_none(run, files, quer
         "--clicks", "swaps", "-o", files / "model.localrank",
     )  # fmt: skip
     assert code == 1
-    assert "let features tell: --clicks pbm." in err
+    assert "use features: --clicks pbm." in err
     assert "PositionBias(" not in err

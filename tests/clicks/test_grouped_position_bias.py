@@ -168,9 +168,9 @@ def test_logs_too_small_for_groups_are_refused():
     one = ClickLog.from_sessions(
         ["q"] * 8, lists, [[0], [0, 1], [1], [0]] * 2, groups=["x"] * 4 + ["y"] * 4
     )
-    with pytest.raises(ValueError, match="the clicks of one query alone tell of positions"):
+    with pytest.raises(ValueError, match="only one query has clicks that compare positions"):
         GroupedPositionBias().fit(one)
-    with pytest.raises(ValueError, match="The log has one position alone"):
+    with pytest.raises(ValueError, match="The log has only one position"):
         GroupedPositionBias().fit(alone)
 
 

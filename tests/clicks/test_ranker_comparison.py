@@ -94,7 +94,7 @@ def test_a_ranking_that_the_log_does_not_show_is_refused_in_words(dataset):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bias": "none"}, "'none' tells nothing of it"),
+        ({"bias": "none"}, "'none' does not say how much is seen"),
         ({"bias": "pmb"}, "Did you mean 'pbm'"),
         ({"baseline": "two"}, "'two' is not among the rankers: one"),
         ({"test_share": 1.0}, "must leave queries to learn from and to judge by, of 60"),

@@ -416,7 +416,7 @@ def test_wrong_arguments_are_refused(dataset, log, options, message):
 
 def test_features_without_ids_are_for_made_up_logs_alone(dataset, log):
     assert (pairs_of_rows(log, dataset) >= 0).sum() == log.n_pairs
-    with pytest.raises(ValueError, match="have no document ids, which say whose they are"):
+    with pytest.raises(ValueError, match="have no document ids to join them with the log"):
         relevance_dataset(log, dataset.select(range(1, 60)), CURVE)
 
 

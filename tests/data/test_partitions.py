@@ -274,7 +274,7 @@ def test_ids_and_precision_are_those_that_all_parts_have(dataset, tmp_path):
 def test_what_does_not_fit_is_not_gathered(dataset, folder, monkeypatch):
     opened = open_partitions(folder)
     monkeypatch.setattr("localrank._base.memory.available_memory", lambda: 1000)
-    with pytest.raises(MemoryError, match="Take a part of the queries with select"):
+    with pytest.raises(MemoryError, match="Use a part of the queries with select"):
         opened.in_memory()
     assert available_memory() != 1000
     # A pass needs no more than a partition.

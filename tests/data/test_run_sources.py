@@ -147,8 +147,8 @@ def test_a_run_of_another_form_is_the_same_run(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.json", '{"q": {"d": 1,}}', "a.json:1: the file is no JSON"),
-        ("a.json", '{"q":\n {"d": 1}', "a.json:2: the file is no JSON"),
+        ("a.json", '{"q": {"d": 1,}}', "a.json:1: the file is not JSON"),
+        ("a.json", '{"q":\n {"d": 1}', "a.json:2: the file is not JSON"),
         ("a.json", '{"q": {"d": 1, "d": 2}}', "a.json: the key 'd' occurs twice"),
         ("a.json", '{"q": {"d": 1}, "q": {}}', "a.json: the key 'q' occurs twice"),
         ("a.json", '{"q": {"d": NaN}}', "must be a finite number. Document d of query q has nan"),

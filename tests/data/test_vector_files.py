@@ -112,9 +112,9 @@ def test_keys_and_columns_may_have_other_names(tmp_path):
         ('{"id": "", "vector": [1, 2]}', "empty string"),
         ('{"vector": [1, 2]}', "v.jsonl:2: the line needs an object with 'id' and 'vector'"),
         ("[1]", "v.jsonl:2: the line needs an object"),
-        ("{", "v.jsonl:2: the line is no JSON"),
-        ("[" * 100_000, "v.jsonl:2: the line is no JSON"),
-        ("\udcff", "v.jsonl:2: the line is no JSON"),
+        ("{", "v.jsonl:2: the line is not JSON"),
+        ("[" * 100_000, "v.jsonl:2: the line is not JSON"),
+        ("\udcff", "v.jsonl:2: the line is not JSON"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, line, message):
@@ -167,7 +167,7 @@ def test_a_damaged_member_of_an_archive_is_named(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("ids.npy", b"nothing")
         archive.writestr("vectors.npy", b"nothing")
-    with pytest.raises(ValueError, match="v.npz: 'ids' is no array"):
+    with pytest.raises(ValueError, match="v.npz: 'ids' is not an array"):
         read_vectors(path)
 
 
@@ -197,7 +197,7 @@ def test_a_parquet_file_without_vectors_is_refused(tmp_path, columns, message):
         ({"v.txt": "d1\n\n"}, "v.txt:2: the line has no id"),
         ({"v.json": "{}"}, "v.json must hold a list of ids"),
         ({"v.json": "[1.5, null]"}, "v.json must hold a list of ids"),
-        ({"v.json": "["}, "v.json is no JSON"),
+        ({"v.json": "["}, "v.json is not JSON"),
     ],
 )
 def test_wrong_ids_beside_an_array_are_refused(tmp_path, files, message):

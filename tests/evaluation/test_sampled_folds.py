@@ -110,4 +110,4 @@ def test_the_warning_names_the_fold_that_loses_most(queries):
     shares = [n / total for n, total in facts["training_queries"]]
     assert f"of Fold{1 + int(np.argmin(shares))} " in str(caught[0].message)
     most = max(total for _, total in facts["training_documents"])
-    assert f"max_documents={most} takes all" in str(caught[0].message)
+    assert f"max_documents={most} uses all" in str(caught[0].message)

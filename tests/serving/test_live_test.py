@@ -488,7 +488,7 @@ def test_a_secret_that_several_make_at_once_is_one(tmp_path):
         assert len(set(pool.map(lambda _: kept_secret(tmp_path), range(32)))) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
     (tmp_path / "secret").write_bytes(b"short")
-    with pytest.raises(ValueError, match="is no secret of 32 bytes. Delete it"):
+    with pytest.raises(ValueError, match="is not a secret of 32 bytes. Delete it"):
         kept_secret(tmp_path)
 
 

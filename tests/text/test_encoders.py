@@ -99,8 +99,8 @@ def test_prompts_are_put_before_queries_and_documents(tmp_path):
         (lambda f: (f / "tokenizer.json").unlink(), "it has no tokenizer.json"),
         (lambda f: (f / "tokenizer.json").write_text("{"), "tokenizer.json cannot be read"),
         (lambda f: (f / "model.safetensors").unlink(), "neither model.onnx nor"),
-        (lambda f: (f / "model.safetensors").write_bytes(b"x"), "is no safetensors file"),
-        (lambda f: (f / "config.json").write_text("["), "config.json is no JSON"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"x"), "is not a safetensors file"),
+        (lambda f: (f / "config.json").write_text("["), "config.json is not JSON"),
         (lambda f: write_json(f / "config.json", {"model_type": "t5"}), "model_type is 't5'"),
         (lambda f: write_json(f / "config.json", {"model_type": "bert"}), "not that of BERT"),
         (

@@ -30,7 +30,7 @@ def check_memory(n_bytes: float, what: str, instead: str) -> None:
 
     Examples
     --------
-    >>> check_memory(1e18, "A table of 10^17 numbers", "Take a part of it.")  # doctest: +ELLIPSIS
+    >>> check_memory(1e18, "A table of 10^17 numbers", "Use a part of it.")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     MemoryError: A table of 10^17 numbers needs about 931,322,575 GiB of memory, ...

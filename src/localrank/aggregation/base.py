@@ -185,7 +185,7 @@ class ScoreAggregator(Aggregator):
             raise ValueError(
                 f"{type(self).__name__} needs a finite score for every document in every list. "
                 f"List {number} has {lists[number, row]} for a document of query "
-                f"{dataset.query_ids[dataset.query_index[row]]}. Take Borda(), which accepts lists "
+                f"{dataset.query_ids[dataset.query_index[row]]}. Use Borda(), which accepts lists "
                 f"without some documents."
             )
         return lists

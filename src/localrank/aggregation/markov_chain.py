@@ -67,7 +67,7 @@ class MarkovChain(RankAggregator):
         check_memory(
             longest**2,
             f"MarkovChain on a query of {longest:,} documents",
-            "It compares all pairs: cut the lists, or take Borda() or MedianRank().",
+            "It compares all pairs: cut the lists, or use Borda() or MedianRank().",
         )
         return majority_chain(counts, offsets, self.restart)
 

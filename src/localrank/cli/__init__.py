@@ -95,7 +95,7 @@ def options(
         False, "--debug", help="Show the traceback of an error instead of one line."
     ),
 ) -> None:
-    """Take the options that stand before a command."""
+    """Read the options that stand before a command."""
     if version:
         import localrank
 

@@ -101,7 +101,7 @@ def compare(
         help="Set a parameter of a method, for example local-rank.n_clusters=4. May be repeated.",
     ),
     bounds: bool = typer.Option(
-        True, help="Estimate the most that local methods could gain. Trains more models."
+        True, help="Estimate an upper bound on what local methods could gain. Trains more models."
     ),
     query_categories: str = typer.Option(
         "",

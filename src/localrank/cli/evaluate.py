@@ -45,8 +45,8 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     seen: str = typer.Option(
         "pbm",
-        help="With a log of clicks: what tells how much is seen, as in `localrank train`, or "
-        "propensities, which the log then has.",
+        help="With a log of clicks: how to estimate how much is seen, as in `localrank train`; or "
+        "propensities, if the log has them.",
         rich_help_panel="Logs of clicks",
     ),
     estimate: str = typer.Option(

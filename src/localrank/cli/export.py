@@ -40,7 +40,8 @@ def export(
     window: int | None = typer.Option(
         None,
         min=1,
-        help="Fusions of lists: the engine fuses so many documents of each list. By default, 100.",
+        help="For a fusion of lists: the engine fuses this many documents of each list. "
+        "By default, 100.",
     ),
     name: str = typer.Option("localrank", help="Name of the model in the engine."),
     as_json: bool = typer.Option(False, "--json", help="Print the comparison as JSON."),

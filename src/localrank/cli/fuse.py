@@ -298,7 +298,7 @@ def _testable(dataset: RankingDataset, n_folds: int) -> bool:
 
 
 def _simple(dataset: RankingDataset) -> dict[str, Any]:
-    """Fusions with few numbers, or none, beside which the method is tested."""
+    """Fusions with few tuned numbers, or none, which the method is compared with."""
     from localrank.fusion import Fusion, ReciprocalRankFusion, SmoothedFusion
 
     methods: dict[str, Any] = {

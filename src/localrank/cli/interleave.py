@@ -14,8 +14,8 @@ def interleave(
     ),
     unit: str = typer.Option(
         "session",
-        help="What is independent: session, or query, where few queries make many of the lists "
-        "and the result shall hold for others.",
+        help="The unit of the test: session; or query, if few queries make many of the lists and "
+        "the result shall hold for other queries.",
     ),
     bad_lines: str = typer.Option(
         "refuse", help="Lines that cannot be read: refuse (the default), or drop them."
@@ -35,7 +35,7 @@ def interleave(
     clicks = read_interleaved(_files(log), bad=bad_lines)  # type: ignore[arg-type]
     result = interleaving_result(clicks, unit=unit)  # type: ignore[arg-type]
     if clicks.n_repeated:
-        say(f"{clicks.n_repeated:,} lists came again: left out")
+        say(f"{clicks.n_repeated:,} repeated lists are left out")
     if as_json:
         told = asdict(result) | {"winner": result.winner}
         if math.isnan(result.share):

@@ -37,11 +37,11 @@ def serve(
     ),
     clicks_log: Path = typer.Option(
         None,
-        help="Take the clicks on these lists at /v1/clicks, and keep them in this folder for "
+        help="Accept clicks on these lists at /v1/clicks, and keep them in this folder for "
         "`localrank interleave`.",
     ),
     clicks_within: float = typer.Option(
-        3600, min=1, help="Take clicks for this many seconds after the answer."
+        3600, min=1, help="Accept clicks for this many seconds after the answer."
     ),
     clicks_log_size: int = typer.Option(
         1 << 30, min=1 << 20, help="At most this many bytes of clicks. Then the oldest are deleted."
@@ -58,7 +58,7 @@ def serve(
     ),
     max_lists: int = typer.Option(1_000, min=1, help="At most this many lists in a request."),
     max_query_words: int = typer.Option(
-        1_000, min=1, help="At most this many words in a query, for models that take words."
+        1_000, min=1, help="At most this many words in a query, for models that rank by words."
     ),
     encoder: Path = typer.Option(
         None,

@@ -130,7 +130,7 @@ def train(
     )
     if train_data.categories:
         named = [f"{name} ({len(v):,} values)" for name, v in train_data.categories.items()]
-        say(f"Categories: {', '.join(named)}. Columns that are none: --ignore")
+        say(f"Categories: {', '.join(named)}. Leave out other columns: --ignore")
     start = time.perf_counter()
     with kept_models(keep):
         ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))

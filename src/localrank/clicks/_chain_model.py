@@ -59,7 +59,7 @@ def chain_estimates(
 ) -> tuple[Floats, Floats, float, float, Floats]:
     """Attraction by pair, satisfaction by stop and its mean, continuation, and the objectives.
 
-    A click at the end of a list tells nothing of satisfaction: there is nothing to go on to.
+    A click at the end of a list says nothing about satisfaction: there is nothing to go on to.
     """
     n_pairs = log.n_pairs
     clicked = np.bincount(log.pairs[log.clicks], minlength=n_pairs)

@@ -18,7 +18,7 @@ FLOOR = 1e-6
 
 
 class ClickModel(Estimator):
-    """What every click model promises.
+    """Base of click models: how likely people examine a position and click a document.
 
     A model knows the relevance of each pair of a query and a document, and how likely people are to
     examine an impression. A pair that was not in training has the relevance `prior_`. A position
@@ -109,7 +109,7 @@ class ClickModel(Estimator):
         return float(self.perplexity_by_position(log).mean())
 
     def perplexity_by_position(self, log: ClickLog) -> Floats:
-        """How many equally likely answers a click at each position is a choice among.
+        """The perplexity at each position: 1 is certain, 2 is a coin.
 
         It is 2 to the power of the mean of -log2 p, over the sessions that are as long. p is the
         probability, in view of the list alone, of what people did: to click or not.

@@ -72,7 +72,7 @@ class ClickModelComparison(Printed):
 
     @property
     def undecided(self) -> list[str]:
-        """The models that cannot be told from the best."""
+        """The models that are not established to be worse than the best one."""
         return [
             name for name, (_, high) in self.intervals.items() if high >= 0 and name != self.best
         ]
@@ -158,7 +158,7 @@ def compare_click_models(
     -----
     Intervals are of the mean difference of a session. Sessions of one query are no independent
     evidence, so that they vary by query (the standard error is that of clusters, with a t
-    distribution). With fewer than 20 queries held out, they vary by session, and say nothing of
+    distribution). With fewer than 20 queries held out, they vary by session, and say nothing about
     other queries.
 
     Examples

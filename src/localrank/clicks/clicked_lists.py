@@ -16,7 +16,7 @@ from localrank.data.click_log import ClickLog
 def click_lists(
     log: ClickLog, features: RankingDataset, bias: Any = None, *, least_examination: float = 0.01
 ) -> RankingDataset:
-    """Each document that was clicked beside all others that its query showed, weighed by clicks.
+    """One list for each clicked document, with all others that its query showed, weighed by clicks.
 
     A list has the label 1 for the clicked document and 0 for the others. It weighs the sum of the
     inverse examination of its clicks. `RankSVM` on these lists is the propensity-weighted SVM of

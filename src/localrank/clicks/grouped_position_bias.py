@@ -169,7 +169,7 @@ class GroupedPositionBias(Estimator):
         known = np.flatnonzero(~np.isnan(self.common_.examination_))
         if len(known) < 2:
             raise ValueError(
-                "The log has one position alone. There is no examination to compare by group."
+                "The log has only one position. There is no examination to compare by group."
             )
         duels = swaps.duels[:, known][:, :, known]
         self._fit_duels(duels, groups_of_sets, known)
@@ -334,7 +334,7 @@ def _noise(scores: Floats, information: Floats, inverse: Floats) -> Floats:
     # About 1, but for rounding where a single set has all clicks.
     if not factor > 1e-9:
         raise ValueError(
-            "Groups cannot be compared: the clicks of one query alone tell of positions. Use "
+            "Groups cannot be compared: only one query has clicks that compare positions. Use "
             "PositionBias for all sessions together."
         )
     weight = n_scores / (n_scores + n_sets)

@@ -110,7 +110,7 @@ class InterleavedClicks:
     queries : ndarray of shape (n_lists,)
         The number of each list's query.
     n_repeated : int
-        Number of lists that came again, and were left out.
+        Number of repeated lists, which were left out.
     """
 
     names: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What tells how much is seen, by name, as commands have it."""
+"""Estimates of how much is seen, by the names that commands use."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def fitted_bias(
     features: RankingDataset | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Any:
-    """How much is seen, by a name as commands have it, fitted to a log. "none": None.
+    """Estimate from a log how much is seen, by the method with this name. "none" gives None.
 
-    Positions that nothing is known of, such as late ones without a click, count as one with the
-    position before.
+    A position of which nothing is known, such as a late one without a click, counts as one with
+    the position before.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def fitted_bias(
         case "pbm":
             if features is None or _is_swapped(log):
                 return _of_positions("swaps", log, tell)
-            tell("No document was shown at several positions: relevance is told by features")
+            tell("No document was shown at several positions: relevance is estimated from features")
             return clicks.PositionBias(method="em").fit(log, features)
     return models[name]().fit(log)
 

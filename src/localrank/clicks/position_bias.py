@@ -278,14 +278,14 @@ def _check_known(known: Flags, clicks: Floats) -> None:
         raise ValueError("The log has no click. Nothing can be learned from it.")
     if not known[0]:
         raise ValueError(
-            "Nothing was clicked at the first position, beside which others are measured."
+            "Nothing was clicked at the first position, and others are measured relative to it."
         )
     if len(known) > 1 and not known[1:].any():
         raise AdvisedError(
             "No position can be compared with the first one: no document was shown, and clicked, "
             "both there and elsewhere. Shuffle lists a little, log another ranker too, or",
             "use PositionBias(method='em').fit(log, features).",
-            "let features tell: --clicks pbm.",
+            "use features: --clicks pbm.",
         )
 
 

@@ -45,7 +45,7 @@ class CurveDifference:
 
 @dataclass(frozen=True, eq=False)
 class PositionModelCheck:
-    """What speaks against the position-based model in a log. `str` says it in words.
+    """Evidence in a log against the position-based model. `str` says it in words.
 
     Attributes
     ----------

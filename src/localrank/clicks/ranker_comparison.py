@@ -28,16 +28,16 @@ from localrank.rankers.base import Ranker
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankerComparison(Printed):
-    """What rankers would bring that learned from a log, on its other queries.
+    """Clicks that rankers would bring. They learned from other queries of the same log.
 
     Attributes
     ----------
     rankers : dict of Ranker
         By name, fitted.
     values : dict of RankingValue
-        The clicks per list that each would bring. Without those in `refused`.
+        The clicks per list that each ranker would bring, except those in `refused`.
     refused : dict of str
-        Why the log says nothing of a ranker.
+        Why the log says nothing about a ranker.
     differences : dict of ValueDifference
         Each ranker less the baseline.
     shown : float
@@ -156,7 +156,7 @@ def compare_rankers(
     check_bias(bias)
     if bias == "none":
         raise ValueError(
-            "Values are estimated by how much is seen. 'none' tells nothing of it: take another."
+            "'none' does not say how much is seen, and values are estimated by that. Use another."
         )
     if not rankers:
         raise ValueError("There is no ranker to compare.")

@@ -44,7 +44,7 @@ class ClickedRelevance:
     Attributes
     ----------
     clicks, exposure : ndarray of shape (n_pairs,)
-        C - B and E. A pair without impressions has none of both.
+        C - B and E. Both are 0 for a pair without impressions.
     mistaken : ndarray of shape (n_pairs,)
         B.
     squares : ndarray of shape (n_pairs,)
@@ -130,7 +130,7 @@ class ClickedRelevance:
         return expected / max(beyond, 1e-9 * expected) if expected > 0 else 0.0
 
     def taken(self, pairs: Integers) -> Self:
-        """Those of some pairs. -1: a pair without impressions."""
+        """The counts of some pairs. -1: a pair without impressions."""
         there = pairs >= 0
         return replace(
             self,
@@ -181,7 +181,7 @@ def relevance_dataset(
     least_examination: float = 0.01,
     say: Callable[[str], None] | None = None,
 ) -> RankingDataset:
-    """Documents with the relevance that clicks tell, as data to train any ranker on.
+    """A dataset whose labels are the relevance estimated from clicks, to train any ranker on.
 
     The label of a document is `(C + k m) / (E + k)`, with C its clicks, E the sum of the
     examination of its impressions, m the prior of its relevance, and k the looks that the prior is
@@ -285,7 +285,7 @@ def pairs_of_rows(log: ClickLog, features: RankingDataset) -> Integers:
     result = place_among(keys, wanted)
     if features.document_ids is None and (result >= 0).sum() < log.n_pairs:
         raise ValueError(
-            "The features have no document ids, which say whose they are. Give them: "
+            "The features have no document ids to join them with the log. Give them: "
             "document_ids=... of from_arrays, the column document_id of a table, or a comment "
             "'docid = ...' in LETOR text."
         )
@@ -293,7 +293,7 @@ def pairs_of_rows(log: ClickLog, features: RankingDataset) -> Integers:
 
 
 def told_by_features(dataset: RankingDataset, counts: ClickedRelevance) -> Floats:
-    """The relevance that features tell of each row, by trees that have not seen its query.
+    """The relevance of each row estimated from its features, by trees that have not seen its query.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def simulate_clicks(
         How people click. With several by name, each session belongs to a group of that name.
     n_sessions : int
     depth : int, default=10
-        The most documents of a list.
+        At most this many documents in a list.
     shuffle : float, default=0.0
         Standard deviation of noise on the ranks, in positions. 0: each ranker always shows a query
         the same list. Documents must be seen at several positions to learn how much is seen: 1 or

@@ -192,7 +192,7 @@ def _of_json(path: Path, wanted: Wanted) -> Pairs:
     try:
         source = json.loads(data.removeprefix(codecs.BOM_UTF8), object_pairs_hook=_once)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}:{error.lineno}: the file is no JSON: {error.msg}.") from None
+        raise ValueError(f"{path}:{error.lineno}: the file is not JSON: {error.msg}.") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
     if not isinstance(source, dict):

@@ -36,8 +36,8 @@ def warn_of_training_queries(train: RankingDataset, valid: RankingDataset, stack
         told = "queries are" if same.sum() > 1 else "query is"
         warnings.warn(
             f"{same.sum():,} validation {told} also in the training data, with the same documents, "
-            f"such as {valid.query_ids[theirs[same][0]]}. What a model has learned by heart "
-            f"validates nothing: give other queries.",
+            f"such as {valid.query_ids[theirs[same][0]]}. Queries that a model was trained "
+            f"on cannot validate it: give other queries.",
             stacklevel=stacklevel + 1,
         )
 

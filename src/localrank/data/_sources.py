@@ -283,7 +283,7 @@ class Files(Source):
         check_memory(
             self.width * self.dtype.itemsize * (sum(sizes) + 2 * max(sizes)),
             f"A table of {sum(sizes):,} documents and {self.width:,} features",
-            "Take a part of the queries with select, or work on partitions one by one.",
+            "Use a part of the queries with select, or work on partitions one by one.",
         )
         table = np.empty((sum(sizes), self.width), self.dtype)
         begin, documents = 0, []

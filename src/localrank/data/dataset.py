@@ -360,7 +360,7 @@ class RankingDataset:
 
     @property
     def default_limit(self) -> int | None:
-        """Documents that a model learns from unless its user says otherwise. None: all."""
+        """A model learns from at most this many documents by default. None: all."""
         return self._source.default_limit
 
     def count(self, marked: Flags) -> Integers:
@@ -723,7 +723,7 @@ class RankingDataset:
         if self._source.partitions and (of_rows is not None or of_queries is not None):
             raise ValueError(
                 "A dataset in partitions cannot have vectors. Read it into memory first, with "
-                "in_memory(), or take a part of its queries with select."
+                "in_memory(), or use a part of its queries with select."
             )
         return self.replaced(_vectors=of_rows, _query_vectors=of_queries)
 

@@ -44,7 +44,7 @@ class AdvisedError(_Advised, ValueError):
 
 
 class ColumnWarning(_Advised, UserWarning):
-    """A column may not be what it is taken for.
+    """A column may not have the role that it was given.
 
     It may be no feature: an id, the number of the row, or the label in another form. Or the
     features have no names, and the model knows the names: nothing shows whether their order is

@@ -28,7 +28,7 @@ _N_COMPARED = 100_000
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What a run has of the judged queries.
+    """How many of the judged queries and documents a run has.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class PooledRuns:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, or counts in a way that one should know, in sentences."""
+        """What was left out or counts in an unusual way, in sentences."""
         n_queries = self.dataset.n_queries
         notes = []
         if runs := self._with(lambda run: (run.n_unjudged_queries, run.n_queries)):

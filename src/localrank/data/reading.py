@@ -70,7 +70,7 @@ def read(
     vectors: Any = None,
     **options: Any,
 ) -> RankingDataset | ClickLog:
-    r"""Read ranking data of any format: what the commands read, and as they read it.
+    r"""Read ranking data of any format, in the same way as the commands.
 
     A log of clicks becomes a `ClickLog`, any other data a `RankingDataset`.
 

@@ -1,4 +1,4 @@
-"""Runs and judgments of anybody: files, dicts, DataFrames, and the objects of other tools."""
+"""Runs and judgments from any source: files, dicts, DataFrames, and the objects of other tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKED = (".gz", ".bz2", ".xz")
 
 
 def as_run(source: Any, name: str | None = None, *, columns: Sequence[str] | None = None) -> Run:
-    """A run from whatever holds one.
+    """A run from a file, a dict, a DataFrame, or an object of another library.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _without_format(path: Path) -> Path:
 
 
 def as_qrels(source: Any, *, columns: Sequence[str] | None = None) -> Qrels:
-    """Judgments from whatever holds them.
+    """Judgments from a file, a dict, a DataFrame, or an object of another library.
 
     Parameters
     ----------

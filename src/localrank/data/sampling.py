@@ -34,7 +34,7 @@ class SampleWarning(UserWarning):
     ...     model = RankSVM().fit(dataset, max_documents=1000)
     >>> print(caught[0].message)
     RankSVM was trained on 24 of 50 queries (969 of 2,006 documents), drawn by their ids.
-    max_documents=2006 takes all.
+    max_documents=2006 uses all.
     """
 
 

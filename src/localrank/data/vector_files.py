@@ -108,7 +108,7 @@ def _ids_of_lines(path: Path) -> Any:
             if not line.strip():
                 raise ValueError(f"{path}:{number}: the line has no id.")
     except UnicodeDecodeError:
-        raise ValueError(f"{path}:{number}: the id is no UTF-8.") from None
+        raise ValueError(f"{path}:{number}: the id is not UTF-8.") from None
     return Strings.of_bytes(lines).array() if lines else np.zeros(0, "U1")
 
 
@@ -116,7 +116,7 @@ def _ids_of_list(path: Path) -> Any:
     try:
         names = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(names, list) or not all(type(name) in (str, int) for name in names):
         raise ValueError(f"{path} must hold a list of ids: texts or whole numbers.")
     return np.array([str(name) for name in names], object)
@@ -136,7 +136,7 @@ def _loaded(path: Path) -> Any:
     except FileNotFoundError:
         raise
     except _DAMAGE as error:
-        raise ValueError(f"{path} is no array that can be read safely: {error}") from None
+        raise ValueError(f"{path} is not an array that can be read safely: {error}") from None
 
 
 def _of_archive(path: Path, id: str, vector: str) -> tuple[Any, Any]:  # noqa: A002
@@ -144,7 +144,7 @@ def _of_archive(path: Path, id: str, vector: str) -> tuple[Any, Any]:  # noqa: A
         try:
             archive = np.load(file, allow_pickle=False)
         except _DAMAGE as error:
-            raise ValueError(f"{path} is no archive that can be read safely: {error}") from None
+            raise ValueError(f"{path} is not an archive that can be read safely: {error}") from None
         if isinstance(archive, np.ndarray):
             raise ValueError(f"{path} is one array (.npy), not an archive.")
         parts = []
@@ -160,7 +160,7 @@ def _of_archive(path: Path, id: str, vector: str) -> tuple[Any, Any]:  # noqa: A
             except _DAMAGE as error:
                 raise ValueError(f"{path}: {known[0]!r} cannot be read safely: {error}") from None
             if not isinstance(part, np.ndarray):
-                raise ValueError(f"{path}: {known[0]!r} is no array.")
+                raise ValueError(f"{path}: {known[0]!r} is not an array.")
             parts.append(part)
     return parts[0], parts[1]
 
@@ -232,7 +232,7 @@ def _of_json_lines(path: Path, id: str, vector: str) -> tuple[Any, Any]:  # noqa
             try:
                 item = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise ValueError(f"{where}: the line is no JSON: {error}") from None
+                raise ValueError(f"{where}: the line is not JSON: {error}") from None
             if not isinstance(item, dict) or id not in item or vector not in item:
                 raise ValueError(f"{where}: the line needs an object with {id!r} and {vector!r}.")
             if type(item[id]) not in (str, int):

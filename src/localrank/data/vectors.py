@@ -69,7 +69,7 @@ class Vectors:
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """Vectors from what people have.
+        """Vectors from a mapping, a pair (ids, array), or Vectors.
 
         Parameters
         ----------

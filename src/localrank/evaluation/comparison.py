@@ -86,7 +86,7 @@ class Comparison(Printed, Plotted):
 
     @property
     def sections(self) -> list[Section]:
-        """What the page and a comparison in full have besides, after the tables of tests."""
+        """Further sections of the page and of the full text, after the tables of tests."""
         return []
 
     @property
@@ -96,7 +96,7 @@ class Comparison(Printed, Plotted):
 
     @property
     def cautions(self) -> list[str]:
-        """What to know before one believes the verdict, in sentences."""
+        """Reasons for caution about the verdict, in sentences."""
         return []
 
     @property
@@ -397,7 +397,7 @@ def paired(
 def sampled_folds(
     folds: Sequence[Fold], max_documents: Limit
 ) -> tuple[Sequence[Fold], dict[str, Any]]:
-    """Folds with at most so many training documents, and the sizes of the samples.
+    """Folds with at most this many training documents, and the sizes of the samples.
 
     Training and validation queries are read into memory, one fold at a time. Test queries are
     not read.
@@ -443,7 +443,7 @@ def sampled_folds(
     warnings.warn(
         f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
         f"{all_rows:,} documents), drawn by their ids. Validation queries are drawn the same way. "
-        f"max_documents={max(map(max, documents))} takes all.",
+        f"max_documents={max(map(max, documents))} uses all.",
         SampleWarning,
         stacklevel=3,
     )

@@ -70,7 +70,7 @@ class TrainingCurves(Printed, Plotted):
 
 
 def training_curves(ranker: Ranker) -> TrainingCurves:
-    """The curves of a fitted ranker, and of its parts, that validation queries stopped.
+    """Training curves of a fitted ranker and its parts, where validation queries stopped them.
 
     Boosted trees, RankBoost and AdaRank have a curve if `fit` was given `valid`. The ranker keeps
     it as `curve_`, also in a file.

@@ -20,7 +20,7 @@ MAX_QUERIES = 10**9
 
 @dataclass(frozen=True)
 class GainPower:
-    """What it takes to establish a gain of this size.
+    """How many queries establish a gain of this size, and with what chance these do.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class GainPower:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Power(Printed):
-    """What a comparison on so many queries can show, by the paired t-test.
+    """Which gains a comparison on these queries can establish, by the paired t-test.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ def _n_queries(effect: float, level: float, power: float) -> int:
 
 
 def _detectable(n_queries: int, level: float, power: float) -> float:
-    """The effect that so many queries establish with this power."""
+    """The effect that this many queries establish with this power."""
 
     def missing(effect: float) -> float:
         return t_test_power(effect, n_queries, level) - power

@@ -34,7 +34,7 @@ _N_SHOWN = 10
 
 @dataclass(frozen=True, eq=False)
 class RunHoles:
-    """A run, and what its unjudged documents leave open.
+    """What the unjudged documents of a run leave open.
 
     Attributes
     ----------

@@ -124,12 +124,12 @@ class Agglomerative(Grouping):
             raise ValueError(
                 f"Agglomerative clusters at most {_MAX_CLUSTERED:,} queries by the distances of "
                 f"all pairs. Got {n:,} queries with {n * (n - 1) // 2:,} pairs. Set 'max_queries' "
-                f"to cluster a sample of them, or take k-means."
+                f"to cluster a sample of them, or use k-means."
             )
         check_memory(
             8 * n**2,
             f"Agglomerative on {n:,} queries",
-            "It holds the distances of all pairs: set a smaller 'max_queries', or take k-means.",
+            "It holds the distances of all pairs: set a smaller 'max_queries', or use k-means.",
         )
         steps = linkage(_pair_distances(representation, descriptions), self.linkage)
         # Each step joins two groups into one, numbered n, n + 1, ... The last steps are left out.

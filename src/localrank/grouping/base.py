@@ -216,7 +216,7 @@ def group_queries(
         check_memory(
             16 * n**2,
             f"{type(grouping).__name__} on the distances of {n:,} queries",
-            "Take k-means, or fewer training queries.",
+            "Use k-means, or fewer training queries.",
         )
         values = representation.distances(descriptions, descriptions)
     elif representation.points:
@@ -224,7 +224,7 @@ def group_queries(
     else:
         raise ValueError(
             f"{type(grouping).__name__} needs queries that are points. "
-            f"{type(representation).__name__} gives only distances between them. Take "
+            f"{type(representation).__name__} gives only distances between them. Use "
             f"Agglomerative, or a representation such as Mean or TopScores."
         )
     if isinstance(n_clusters, int) and _n_different(descriptions[:_SOME]) <= n_clusters:

@@ -10,7 +10,7 @@ from localrank.measures.parsing import TOOLS, parse_measure
 
 
 def by_convention(name: str) -> dict[str, Measure]:
-    """The measure with a name, as each tool computes it, by convention.
+    """The measure with this name as each tool computes it: a dict by convention.
 
     Tools that do not have the measure, or have it only without a cutoff, are left out. Parameters
     in the name take precedence over all conventions.
@@ -40,7 +40,7 @@ def by_convention(name: str) -> dict[str, Measure]:
 
 
 def differences(measure: Measure, reference: Measure) -> list[str]:
-    """In words, what a measure does that another one of the same kind does not.
+    """How a measure differs from another one of the same kind, in words.
 
     Examples
     --------

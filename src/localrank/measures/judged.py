@@ -16,7 +16,7 @@ from localrank.measures.base import CutMeasure
 class Judged(CutMeasure):
     """Share of the top `cutoff` documents that somebody judged: their label is not negative.
 
-    It says nothing of quality. Where it is low, other measures count many documents as not
+    It says nothing about quality. Where it is low, other measures count many documents as not
     relevant that nobody has looked at. A list of fewer than `cutoff` documents divides by their
     number, as in ir_measures.
 

@@ -339,7 +339,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     named = dict(pairs)
     if len(named) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice!r:.99} stands there twice")
+        raise ValueError(f"{twice!r:.99} occurs twice")
     return named
 
 

@@ -94,7 +94,7 @@ def gains(labels: Floats, gain: Gain = None) -> Floats:
     if highest > np.log2(HIGHEST_GAIN):
         raise ValueError(
             f"gain='exponential' is too large for the label {highest:g}: 2^{highest:g}. "
-            f"Take gain='linear', or gain=None: then labels above {HIGHEST_GRADE} are counts."
+            f"Use gain='linear', or gain=None: then labels above {HIGHEST_GRADE} are counts."
         )
     worth: Floats = np.exp2(labels) - np.exp2(lowest)
     return worth

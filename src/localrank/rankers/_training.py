@@ -353,7 +353,7 @@ def remember_sample(ranker: Ranker, dataset: RankingDataset, drawn: Integers, li
         f"{type(ranker).__name__} was trained on {counts['n_queries']:,} of "
         f"{counts['of_n_queries']:,} queries ({counts['n_documents']:,} of "
         f"{counts['of_n_documents']:,} documents), drawn by their ids. "
-        f"max_documents={counts['of_n_documents']} takes all.",
+        f"max_documents={counts['of_n_documents']} uses all.",
         SampleWarning,
         stacklevel=5,
     )

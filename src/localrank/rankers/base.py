@@ -182,7 +182,7 @@ class Ranker(Estimator):
             DataFrame, a Series of pandas must have its index, in the same order.
         sample_weight : array-like of shape (n_documents,), optional
             A weight for each document, in input order. Boosted trees, and rankers made only of
-            boosted trees, take any weights. Other rankers weigh queries: all documents of a query
+            boosted trees, accept any weights. Other rankers weigh queries: all documents of a query
             must have the same weight.
         query_weight : array-like of shape (n_queries,), optional
             A weight for each query, in the order of first appearance, instead of `sample_weight`.

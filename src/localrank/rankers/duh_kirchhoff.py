@@ -77,7 +77,7 @@ class DuhKirchhoff(ScalingRanker):
     scaling : {"standard", "query"} or None, default="standard"
         "standard": divide each feature by its standard deviation within queries. "query": map
         each feature to [0, 1] within each query. None: leave features as they are. Principal
-        components depend on the units of features, so take None only for scaled features. With
+        components depend on the units of features, so use None only for scaled features. With
         "standard", a feature that varies more than usual in a query counts more in that query.
     n_jobs : int or None, default=None
         Number of queries ranked at the same time, with one thread each. None: one. -1: one per

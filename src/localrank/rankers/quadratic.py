@@ -84,7 +84,7 @@ class Quadratic(Expanded):
             n * n_columns * np.dtype(self.dtype_).itemsize,
             f"Quadratic on {n:,} documents, with {n_columns:,} columns of "
             f"{dataset.n_features:,} features,",
-            "Select some of the features first, or take boosted trees, which find products by "
+            "Select some of the features first, or use boosted trees, which find products by "
             "themselves.",
         )
         super()._fit(dataset, query_weights, valid)

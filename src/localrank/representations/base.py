@@ -119,7 +119,7 @@ class Representation(Estimator):
         """One description that stands for several queries; not every representation has one."""
         raise ValueError(
             f"{type(self).__name__} gives only distances between queries, and no centre of "
-            f"several. Take NearestQuery, or a representation such as PrincipalComponents, "
+            f"several. Use NearestQuery, or a representation such as PrincipalComponents, "
             f"TopDocuments or TopScores."
         )
 

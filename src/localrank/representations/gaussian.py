@@ -108,7 +108,7 @@ class Gaussian(Representation):
         check_memory(
             3 * 8 * dataset.n_queries * dataset.n_features**2,
             f"Gaussian with {dataset.n_queries:,} covariances of {dataset.n_features:,} features",
-            "Choose some of the features first, or take Mean() or PrincipalComponents().",
+            "Choose some of the features first, or use Mean() or PrincipalComponents().",
         )
         means, rest = centred(dataset)
         covariances = scatters(rest, dataset.offsets)

@@ -135,7 +135,7 @@ class Selector(Estimator):
         if not self.representation_.points:
             raise ValueError(
                 f"{type(self).__name__} needs queries that are points. "
-                f"{type(self.representation_).__name__} gives only distances between them. Take "
+                f"{type(self.representation_).__name__} gives only distances between them. Use "
                 f"NearestQuery, or a representation such as TopDocuments or TopScores."
             )
 

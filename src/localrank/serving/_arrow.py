@@ -37,7 +37,7 @@ QUERY, DOCUMENT, VECTOR = "qid", "id", "vector"
 STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"
 # The mark of compressed Arrow streams in version 4 of the format.
 LEGACY_COMPRESSION = b"ARROW:experimental_compression"
-# The most bytes of a schema that is kept for later requests.
+# At most this many bytes of a schema that is kept for later requests.
 KEPT_SCHEMA = 1 << 16
 
 
@@ -340,7 +340,7 @@ def arrow() -> tuple[Any, Any]:
     except ImportError:
         raise Refused(
             415,
-            "This service takes no Arrow bodies, because pyarrow is not installed. Send JSON, or "
+            "This service accepts no Arrow bodies, because pyarrow is not installed. Send JSON, or "
             "install it with pip install 'localrank[serve,tables]'.",
         ) from None
     return pyarrow, ipc
@@ -360,7 +360,7 @@ def _refuse_compressed(messages: Sequence[Any]) -> None:
             batch = _inner_table(metadata, batch, 1)
         compressed = batch is not None and _inner_table(metadata, batch, 3) is not None
         if compressed or LEGACY_COMPRESSION in metadata:
-            raise Refused(415, "Compressed Arrow buffers are not taken: send them uncompressed.")
+            raise Refused(415, "Compressed Arrow buffers are not accepted: send them uncompressed.")
 
 
 def _inner_table(metadata: bytes, table: int, field: int) -> int | None:

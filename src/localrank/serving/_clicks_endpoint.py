@@ -20,7 +20,7 @@ from localrank.serving._rank_endpoint import broken, end_of, whole_body
 from localrank.serving._requests import content_format
 from localrank.serving.settings import Settings
 
-# The most bytes of a request: the id of a list, and the documents that were clicked.
+# At most this many bytes of a request: the id of a list, and the documents that were clicked.
 MAX_BODY = MAX_LENGTH + (64 << 10)
 _decoder = msgspec.json.Decoder(Clicks)
 
@@ -95,7 +95,7 @@ class ClicksEndpoint:
         if self._n_pending >= self.settings.max_queue:
             raise Refused(
                 503,
-                f"{self._n_pending:,} clicks are waiting, which is the most. Try again later.",
+                f"{self._n_pending:,} clicks are waiting, and no more fit. Try again later.",
                 Retry_After="1",
             )
         self._n_pending += 1

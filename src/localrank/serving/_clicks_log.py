@@ -34,9 +34,9 @@ class ClicksLog:
     ----------
     folder : Path
     max_bytes : int
-        The most bytes of all files together.
+        At most this many bytes in all files together.
     within : float
-        For how many seconds after a list was shown its clicks may come back.
+        Clicks on a list are accepted for this many seconds after it was shown.
     """
 
     def __init__(self, folder: Path, max_bytes: int, within: float) -> None:

@@ -46,7 +46,7 @@ class ListIds:
     ----------
     secret : bytes
     within : float
-        The most seconds after which clicks come back.
+        Clicks are accepted for this many seconds.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def kept_secret(folder: Path) -> bytes:
     secret = path.read_bytes()
     if len(secret) != _SECRET:
         raise ValueError(
-            f"{path} is no secret of {_SECRET} bytes. Delete it: clicks on lists that were shown "
-            f"before will be refused."
+            f"{path} is not a secret of {_SECRET} bytes. Delete it: clicks on lists that were "
+            f"shown before will be refused."
         )
     return secret
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # At most this many names of features are listed in a message.
 MAX_NAMES = 5
-# The most documents of a list for a model that compares each with each.
+# At most this many documents of a list for a model that compares each with each.
 MAX_COMPARED = 2_000
 _LARGEST = np.finfo(np.float32).max
 

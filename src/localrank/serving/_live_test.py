@@ -40,7 +40,7 @@ def live_answer(
     scores : (ndarray, ndarray)
         The scores of all rows by each model.
     list_ids : ListIds or None
-        Where ids of lists come from. None: clicks are not taken.
+        Where ids of lists come from. None: clicks are not accepted.
     batch : bool
     top : int, optional
     """

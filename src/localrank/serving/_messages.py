@@ -19,7 +19,7 @@ Value = float | None
 Id = str | int
 # No encoder makes longer vectors; a longer one in a request is refused before it is read.
 MAX_DIMENSIONS = 16_384
-# The most bytes of a vector, so that a longer one is refused before its numbers are read.
+# At most this many bytes of a vector, so that a longer one is refused before its numbers are read.
 MAX_VECTOR_BYTES = 32 * MAX_DIMENSIONS
 # Numbers, or base64 of little-endian numbers of 32 bits.
 Vector = (

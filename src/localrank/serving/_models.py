@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("localrank.serving")
 # Number of hexadecimal digits of a version.
 N_DIGITS = 12
-# The most attempts to read a file that is being replaced.
+# At most this many attempts to read a file that is being replaced.
 N_ATTEMPTS = 5
 
 

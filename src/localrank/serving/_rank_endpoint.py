@@ -50,7 +50,7 @@ class RankEndpoint:
     models : ServedModels
     metrics : Metrics
     list_ids : ListIds, optional
-        Where ids of the lists of a live test come from. None: clicks are not taken.
+        Where ids of the lists of a live test come from. None: clicks are not accepted.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class RankEndpoint:
         if self._n_pending >= self.settings.max_queue:
             raise Refused(
                 503,
-                f"{self._n_pending:,} requests are waiting, which is the most. Try again later.",
+                f"{self._n_pending:,} requests are waiting, and no more fit. Try again later.",
                 Retry_After="1",
             )
         self._n_pending += 1

@@ -26,28 +26,29 @@ class Settings:
     token : str or None
         The token that requests must send as `Authorization: Bearer …`. None: no token is needed.
     max_body : int
-        The most bytes in a request.
+        At most this many bytes in a request.
     max_documents, max_lists : int
-        The most documents and lists in a request.
+        At most this many documents and lists in a request.
     max_query_words : int
-        The most words in a query, for models that take words.
+        At most this many words in a query, for models that rank by words.
     encoder : Path or None
         Folder of the encoder of queries, for models that rank by vectors, too. None: requests
         bring the vector of their query.
     max_queue : int
-        The most requests that wait or are ranked at once.
+        At most this many requests wait or are ranked at once.
     timeout : float
-        The most seconds that a request may take, from its first byte on.
+        At most this many seconds for a request, from its first byte on.
     reload_interval : float
         Seconds between two checks for new model files.
     interleave : (str, str) or None
         Two models that share each list in a live test, in answers to requests that name no model.
     clicks_log : Path or None
-        Folder where clicks on the lists of the live test are kept. None: the service takes none.
+        Folder where clicks on the lists of the live test are kept. None: the service accepts
+        none.
     clicks_within : float
-        The most seconds between an answer and the clicks on it.
+        Clicks are accepted for this many seconds after an answer.
     clicks_log_size : int
-        The most bytes in `clicks_log`. The oldest clicks are deleted when it is full.
+        At most this many bytes in `clicks_log`. The oldest clicks are deleted when it is full.
 
     Examples
     --------

@@ -112,7 +112,7 @@ class Bert:
     def _tensor(self, name: str, *shape: int | None) -> Singles:
         values = self._tensors.get(name)
         if values is None:
-            raise ValueError(f"there is no array {name!r}: it is no BERT model.")
+            raise ValueError(f"there is no array {name!r}: this is not a BERT model.")
         if values.ndim != len(shape) or any(
             wanted not in (None, length) for wanted, length in zip(shape, values.shape, strict=True)
         ):

@@ -113,7 +113,7 @@ class QueryFeatures:
         Names of the features, from `feature_names`, without the columns of documents.
     settings : TermWeighting
     max_words : int
-        The most different words of a query.
+        At most this many different words in a query.
     """
 
     def __init__(

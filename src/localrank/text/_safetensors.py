@@ -26,7 +26,7 @@ def read_tensors(path: Path) -> dict[str, Array]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(size - 8, _MAX_HEADER):
-            raise ValueError(f"{path} is no safetensors file, or it is cut off.")
+            raise ValueError(f"{path} is not a safetensors file, or it is cut off.")
         try:
             header = json.loads(file.read(length))
             described = {name: facts for name, facts in header.items() if name != "__metadata__"}

@@ -66,7 +66,7 @@ class Encoder:
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """An encoder from what people have.
+        """An encoder from a function, an object with a method `encode`, or a folder.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ def load_encoder(folder: str | PathLike[str]) -> Encoder:
     """  # noqa: E501
     path = Path(folder)
     if not (path / "tokenizer.json").is_file():
-        raise ValueError(f"{path} is no folder of an encoder: it has no tokenizer.json.")
+        raise ValueError(f"{path} is not the folder of an encoder: it has no tokenizer.json.")
     prompts = _json(path / "config_sentence_transformers.json").get("prompts") or {}
     try:
         vectors_of = _model(path)
@@ -384,7 +384,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: {error}") from None
+        raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold an object.")
     return content

@@ -113,7 +113,7 @@ class FeatureExtractor(Estimator):
         (`bm25.score`, ..., `vectors.presence`), and `vectors.cosine`, which documents have that
         the list by vectors lacks, too. The dataset has the vectors beside its features.
     max_query_words : int, default=1000
-        The most different words of a query. A query with more is refused: time and memory grow
+        At most this many different words in a query. A longer one is refused: time and memory grow
         with the words of a query times the number of documents.
 
     Attributes

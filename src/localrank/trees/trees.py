@@ -27,7 +27,7 @@ from localrank.trees._scoring import (
     walk_trees,
     warn_of_loops,
 )
-from localrank.trees._symmetric import MAX_TABLES as MOST_TABLES
+from localrank.trees._symmetric import MAX_TABLES as MAX_SYMMETRIC_TABLES
 from localrank.trees._symmetric import levels_of, look_up_leaves
 
 if TYPE_CHECKING:
@@ -400,7 +400,7 @@ def _n_tables() -> int:
         has = False
     if config.CPU_FEATURES is not None:
         has = "+avx512f" in config.CPU_FEATURES
-    return MOST_TABLES if has else 0
+    return MAX_SYMMETRIC_TABLES if has else 0
 
 
 # Leaves have numbers of 8 bits where documents find them by masks.

@@ -81,5 +81,5 @@ def test_one_block_of_weight_one_is_the_features_themselves(pairs):
 
 def test_more_blocks_than_memory_holds_are_refused(pairs, monkeypatch):
     monkeypatch.setattr(localrank._base.memory, "available_memory", lambda: 2**16)
-    with pytest.raises(MemoryError, match="A model of 500 parts on .* Take fewer groups or topics"):
+    with pytest.raises(MemoryError, match="A model of 500 parts on .* Use fewer groups or topics"):
         pairs.in_blocks(np.ones((12, 500)))

@@ -122,7 +122,7 @@ def read_feature_log(
         error in "solr", and a missing value in the others.
     repeated : "refuse", "first" or "last", default="refuse"
         Several responses to one query, such as pages of its results, make one list. If a
-        document is in several of them: take the values of the first or of the last. "refuse":
+        document is in several of them: use the values of the first or of the last. "refuse":
         the values must be equal.
     report : callable, optional
         Called with a `LogReport`, which says what was left out.

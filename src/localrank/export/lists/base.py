@@ -56,7 +56,7 @@ class ListFusion:
     k : float or None
         The constant of reciprocal rank fusion. None: a weighted sum of min-max scores.
     window : int
-        The engine fuses so many documents of each list, the first ones.
+        The engine fuses the first documents of each list, this many.
     facts : mapping
         Origin of the model, which the files name.
 
@@ -103,7 +103,7 @@ class ListFusion:
 
     @property
     def written(self) -> str:
-        """Words for a README: by what the files were written."""
+        """Words for a README: which program wrote the files."""
         return f"Written by localrank {self.facts.get('localrank', '')}".rstrip() + "."
 
     @property
@@ -186,7 +186,7 @@ class ListTarget(ABC):
             raise NotExportable(
                 f"A fusion of {n_lists} list{'s' if n_lists > 1 else ''}",
                 f"{self.engine} fuses {number} lists",
-                f"Train with so many lists, or {_SERVE}",
+                f"Train with {number} lists, or {_SERVE}",
             )
         if fusion.k is None and not self.takes_min_max:
             raise NotExportable(

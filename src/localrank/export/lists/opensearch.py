@@ -170,7 +170,7 @@ it to the length of the lists on which the fusion was tuned. It needs OpenSearch
 
 - Scores have single precision. Documents with equal scores come in the order of the index.
 {difference}
-- With several shards each one returns so many documents of a list: the list is longer.
+- With several shards, each shard returns as many documents of a list: the list is longer.
 - OpenSearch has no negative scores. A linear change of a list's scores, such as (1 + cosine) / 2,
   ranks the same.
 

@@ -228,7 +228,7 @@ class _Together:
                 if lost:
                     raise RuntimeError(
                         f"The worker {lost[0]} was lost while trees were trained, and its part of "
-                        f"the data with it. Fit again. If its memory was full, take more workers."
+                        f"the data with it. Fit again. If its memory was full, use more workers."
                     ) from None
         for future in futures:
             if future.status != "finished":

@@ -65,7 +65,7 @@ class McRank(Ranker):
     learning_rate : float, default=0.05
         Factor on each tree. A smaller one needs more trees.
     n_leaves : int, default=7
-        Leaves per tree. Small trees suit a thousand queries; take more leaves for more queries.
+        Leaves per tree. Small trees suit a thousand queries; use more leaves for more queries.
     min_leaf_documents : int, default=50
         Smallest number of training documents in a leaf. Lower it for small collections.
     feature_fraction : float, default=0.5

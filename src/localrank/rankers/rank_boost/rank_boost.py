@@ -305,16 +305,16 @@ _BLOCK = 64
 def bin_features(features: Array, n_thresholds: int | None) -> tuple[list[Floats], Array]:
     """Thresholds for each feature, and for each value the number of them below it.
 
-    Thresholds are values that occur, all distinct ones but the largest, or where these are more
-    than `n_thresholds` so many of them, evenly spaced in their order. Increasing transformations
-    of a feature and repeated rows leave the bins as they are.
+    Thresholds are values that occur: all distinct ones but the largest. If these are more than
+    `n_thresholds`, this many of them are used, evenly spaced in their order. Increasing
+    transformations of a feature and repeated rows leave the bins as they are.
 
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
         Without NaN.
     n_thresholds : int or None
-        The most per feature; None for no limit.
+        At most this many per feature; None: no limit.
 
     Returns
     -------

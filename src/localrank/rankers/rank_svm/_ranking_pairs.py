@@ -134,7 +134,7 @@ class RankingPairs:
         check_memory(
             16 * n_rows * n_blocks,
             f"A model of {n_blocks:,} parts on {n_rows:,} documents",
-            "Take fewer groups or topics.",
+            "Use fewer groups or topics.",
         )
         rows = np.repeat(weights[self.queries], np.diff(self.offsets), axis=0)
         return replace(self, features=BlockTable(self.features, rows))
