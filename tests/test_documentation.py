@@ -219,7 +219,32 @@ def test_the_costs_in_the_readme_are_those_of_the_page_on_speed():
         assert "|".join(row.split("|")[2:]) in speed, row
 
 
-def test_the_readme_and_the_first_page_claim_the_same_wins():
-    pages = [(ROOT / "README.md").read_text(), (DOCS / "index.md").read_text()]
-    wins = [re.findall(r"<!-- wins -->.*?<!-- /wins -->", page, re.S) for page in pages]
-    assert wins[0] == wins[1] != []
+WINS = runpy.run_path(str(DOCS / "wins_table.py"))
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", DOCS / "index.md"], ids=lambda path: path.name
+)
+def test_a_page_claims_what_the_study_found(path):
+    page, study = path.read_text(), WINS["STUDY"].read_text()
+    folder = "docs/" if path.parent == ROOT else ""
+    assert page.count("<!-- wins -->") == 1
+    assert WINS["with_table"](page, study, folder) == page, "python docs/wins_table.py"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("+0.0101 [+0.0050, +0.0150] (< .001; < .001)", "**+.0101**"),
+        ("-0.0090 [-0.0150, -0.0050] (.003; .049)", "**−.0090**"),
+        ("+0.0051 [+0.0001, +0.0101] (.040; .050)", "+.0051"),
+        ("-0.0002 [-0.0101, +0.0101] (.900; 1.000)", "−.0002"),
+    ],
+)
+def test_a_claim_is_bold_if_it_holds_after_correction(cell, shown):
+    assert WINS["gain"](cell) == shown
+
+
+def test_a_claim_that_cannot_be_read_is_refused():
+    with pytest.raises(ValueError, match="not a difference"):
+        WINS["gain"]("+0.0101 (< .001; < .001)")
