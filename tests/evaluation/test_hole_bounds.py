@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset
-from localrank.evaluation._hole_bounds import hole_bounds, places_of
+from localrank.evaluation._known_bounds import hole_bounds
+from localrank.evaluation._places import places_of
 from localrank.measures import parse_measure
 
 GAINS = (

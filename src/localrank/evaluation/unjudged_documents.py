@@ -16,7 +16,9 @@ from localrank.data import RankingDataset
 from localrank.data._atomic import atomic_write
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.data.trec import _escaped
-from localrank.evaluation._hole_bounds import HoleBounds, Places, hole_bounds, places_of
+from localrank.evaluation._hole_bounds import HoleBounds
+from localrank.evaluation._known_bounds import hole_bounds
+from localrank.evaluation._places import Places, places_of
 from localrank.evaluation.significance import (
     LEVEL,
     PairedTest,
@@ -273,7 +275,7 @@ def holes(
     not reach them; all others are exact. An unjudged document need not help a run that ranks it: it
     also makes the ideal list better, and adds to the relevant documents that recall and average
     precision divide by. So "all irrelevant" and "all relevant" are not the bounds.
-    `_hole_bounds.py` has the mathematics.
+    The mathematics is at the head of `_gain_bounds.py` and its neighbours.
 
     A gain stands if it is established as judged and in both extreme cases, and if the paired
     t-test would establish it for all values between the bounds. The extreme cases alone would not
