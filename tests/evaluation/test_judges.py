@@ -238,6 +238,17 @@ def test_runs_are_compared_on_queries_of_all_judges():
     assert_array_equal(result.query_ids, [f"q{i:02}" for i in range(3, 10)])
 
 
+def test_the_plot_has_the_kappas_of_each_pair():
+    result = judge_agreement(judgments(n_judges=3)[0])
+    chart = result.chart()
+    assert chart.options["ticks"] == ["judge 0, judge 1", "judge 0, judge 2", "judge 1, judge 2"]
+    ((_, marks),) = chart.options["panels"].items()
+    for kind, rows in marks.items():
+        estimates = [pair.kappas[kind] for pair in result.pairs.values()]
+        assert [(kappa.value, kappa.interval, True) for kappa in estimates] == rows
+    chart.draw()
+
+
 def test_results_become_frames():
     by_judge, truth = judgments(8, n_judges=3)
     runs = runs_of(by_judge["judge 0"], truth, [1.0, 0.5])

@@ -15,13 +15,13 @@ from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.evaluation._hole_bounds import HoleBounds
 from localrank.evaluation._places import Places
-from localrank.measures import ReciprocalRank
+from localrank.measures import ReciprocalRank, Success
 
 
 class FirstRelevantBounds(HoleBounds):
-    """Reciprocal rank."""
+    """Reciprocal rank and success."""
 
-    measure: ReciprocalRank
+    measure: ReciprocalRank | Success
 
     def is_exact(self, a: Places, b: Places) -> bool:
         return not (a.is_tied() | b.is_tied()).any()
@@ -48,6 +48,14 @@ class FirstRelevantBounds(HoleBounds):
         flags: Flags = self.dataset.labels >= self.measure.threshold
         return flags
 
+    @cached_property
+    def _worth(self) -> Floats:
+        """The value if the first relevant document is at a rank that counts."""
+        n_ranks = min(int(self.dataset.query_sizes.max()), self.measure.depth)
+        if isinstance(self.measure, Success):
+            return np.ones(n_ranks)
+        return 1 / np.arange(1.0, n_ranks + 1)
+
     def _largest(self, values: Floats) -> Floats:
         """The largest value of the holes of each query."""
         return np.maximum.reduceat(
@@ -67,7 +75,7 @@ class FirstRelevantBounds(HoleBounds):
                     read_only(places.last, np.int64),
                     read_only(sizes, np.int64),
                     read_only(count, np.int64),
-                    self.measure.depth,
+                    read_only(self._worth, np.float64),
                 )
             )
             for count in (n_relevant, n_relevant + (n_holes > 0), n_relevant + n_holes)
@@ -83,15 +91,15 @@ class FirstRelevantBounds(HoleBounds):
 
 @kernel
 def _first_of_tie(
-    first: Integers, last: Integers, sizes: Integers, n_relevant: Integers, depth: int
+    first: Integers, last: Integers, sizes: Integers, n_relevant: Integers, worth: Floats
 ) -> Floats:
-    """The expected 1 / rank of the first relevant document of each tie, 0 without one."""
+    """The expected worth of the first relevant document of each tie, 0 without one."""
     values = np.zeros(len(first), np.float64)
     for block in range(len(first)):
         none_yet = 1.0
         if n_relevant[block] > 0:
-            for i in range(first[block], min(last[block], depth)):
+            for i in range(first[block], min(last[block], len(worth))):
                 chance = min(1.0, n_relevant[block] / (sizes[block] - (i - first[block])))
-                values[block] += none_yet * chance / (i + 1)
+                values[block] += none_yet * chance * worth[i]
                 none_yet *= 1.0 - chance
     return values

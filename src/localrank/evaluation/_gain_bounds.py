@@ -1,12 +1,13 @@
-"""Bounds of sums of discounted gains: NDCG, precision, recall, rank-biased precision.
+"""Bounds of sums of discounted gains: NDCG, precision, recall, F1, rank-biased precision.
 
 Let x be the gains of the holes, d the difference of the discounts that the two runs give them, and
 c the difference on the judged documents. The difference of the runs is (c + d·x) / I(x), where I is
-the ideal sum; for recall, the number of relevant documents; for both precisions, 1. For given gains
-in any order, the largest goes to the hole with the largest d. So an assignment is given by the
-numbers m_j of holes with grade j or better, and both sums separate by grades: with the increments
-of gains s_j, the judged documents n_j of grade j or better, the sum D(m) of the m largest d, and
-the sum W(m) of the first m discounts (for recall, m itself),
+the ideal sum; with R relevant documents it is R for recall, and (k + R) / 2 for F1@k; for both
+precisions it is 1. For given gains in any order, the largest goes to the hole with the largest d.
+So an assignment is given by the numbers m_j of holes with grade j or better, and both sums separate
+by grades: with the increments of gains s_j, the judged documents n_j of grade j or better, the sum
+D(m) of the m largest d, and the sum W(m) of the first m discounts (m itself for recall, and
+(k + m) / 2 for F1),
 
     numerator = c + Σ_j s_j D(m_j),    I = Σ_j s_j W(n_j + m_j).
 
@@ -27,12 +28,12 @@ from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.evaluation._hole_bounds import HoleBounds
 from localrank.evaluation._places import Places
-from localrank.measures import NDCG, Precision, RankBiasedPrecision, Recall
+from localrank.measures import F1, NDCG, Precision, RankBiasedPrecision, Recall
 from localrank.measures.base import RelevanceMeasure
 
 
 class GainBounds(HoleBounds):
-    """NDCG, precision, recall and rank-biased precision."""
+    """NDCG, precision, recall, F1 and rank-biased precision."""
 
     def is_exact(self, a: Places, b: Places) -> bool:
         return True
@@ -54,13 +55,13 @@ class GainBounds(HoleBounds):
 
     @cached_property
     def _is_ratio(self) -> bool:
-        return isinstance(self.measure, NDCG | Recall)
+        return isinstance(self.measure, NDCG | Recall | F1)
 
     @cached_property
     def _weights(self) -> Floats:
         """Discounts of the ranks that count."""
         measure = self.measure
-        assert isinstance(measure, NDCG | Precision | Recall | RankBiasedPrecision)
+        assert isinstance(measure, NDCG | Precision | Recall | F1 | RankBiasedPrecision)
         n_ranks = min(self._longest, measure.depth)
         if isinstance(measure, NDCG):
             return measure._weights(n_ranks)
@@ -110,6 +111,8 @@ class GainBounds(HoleBounds):
         """The ideal sums of 0, 1, ... relevant documents."""
         if isinstance(self.measure, Recall):
             return np.arange(self._longest + 1.0)
+        if isinstance(self.measure, F1):
+            return (self.measure.depth + np.arange(self._longest + 1.0)) / 2
         return np.concatenate([[0.0], np.cumsum(self._weights)])
 
     @cached_property

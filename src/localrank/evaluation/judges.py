@@ -16,6 +16,8 @@ from localrank._base.printing import Printed, Table
 from localrank.data import Qrels, Run, pooled
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.data._strings import Strings, by_group
+from localrank.data.pooling import graded
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.significance import PairedTest, paired_tests
 from localrank.measures import Measure, parse_measure
 
@@ -85,7 +87,7 @@ class JudgePair:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgeAgreement(Printed):
+class JudgeAgreement(Printed, Plotted):
     """How far judges agree.
 
     Attributes
@@ -157,6 +159,22 @@ class JudgeAgreement(Printed):
                 }
             rows.append(row if pair.tau_ap is None else {**row, "tau_ap": pair.tau_ap})
         return frame_of(columns_of(rows), library)
+
+    def chart(self) -> Chart:
+        """The kappas of each pair of judges, with their intervals."""
+        marks = {
+            name: [
+                (pair.kappas[name].value, pair.kappas[name].interval, True)
+                for pair in self.pairs.values()
+            ]
+            for name in KAPPAS
+        }
+        return Chart(
+            "intervals",
+            panels={"Cohen's kappa, with intervals by resampling queries": marks},
+            ticks=[f"{first}, {second}" for first, second in self.pairs],
+            size=(7.5, 1.8 + 0.6 * len(self.pairs)),
+        )
 
     def _shown(self) -> list[str | Table]:
         pairs = [
@@ -232,8 +250,9 @@ def judge_agreement(
 ) -> JudgeAgreement:
     """How far judges agree on the documents that they both judged, and on the order of runs.
 
-    Judges may be people or language models. Negative grades count as 0. Weighted kappas weigh by
-    the difference of the grades themselves, not of their places.
+    Judges may be people or language models. A document with the grade -1 is not judged; other
+    negative grades count as 0. Weighted kappas weigh by the difference of the grades themselves,
+    not of their places.
 
     Kappa tells how alike the grades are. Runs tell whether that matters: each judge gives a mean
     to every run, on the queries that all have judged and with all of the judge's own grades, and
@@ -282,6 +301,7 @@ def judge_agreement(
         raise ValueError(f"The 'confidence' argument must lie between 0 and 1. Got {confidence}.")
     if n_resamples < 1:
         raise ValueError(f"The 'n_resamples' argument must be 1 or larger. Got {n_resamples}.")
+    judgments = {name: graded(qrels) for name, qrels in judgments.items()}
     levels = _levels(judgments, relevance_level, same_scale)
     queries, grades = _aligned(judgments, levels)
     for i, j in combinations(range(n_judges), 2):

@@ -19,6 +19,8 @@ from localrank.data.trec import _escaped
 from localrank.evaluation._hole_bounds import HoleBounds
 from localrank.evaluation._known_bounds import hole_bounds
 from localrank.evaluation._places import Places, places_of
+from localrank.evaluation.plots.chart import Chart, Plotted
+from localrank.evaluation.plots.kinds import Interval
 from localrank.evaluation.significance import (
     LEVEL,
     PairedTest,
@@ -135,7 +137,8 @@ class ToJudge(Printed):
     def write(self, path: str | PathLike[str]) -> None:
         """Write lines of qrels, `query 0 document -1`, separated by tabs.
 
-        Replace each -1, which says that nobody judged the document, by a grade.
+        Replace -1, which says that nobody judged the document, by a grade. Lines that still have
+        it count as if they were not there.
         """
         pairs = zip(self.query_ids.astype(str), self.document_ids.astype(str), strict=True)
         with atomic_write(path) as file:
@@ -164,7 +167,7 @@ class ToJudge(Printed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Holes(Printed):
+class Holes(Printed, Plotted):
     """What unjudged documents could change in a comparison of runs.
 
     Attributes
@@ -223,6 +226,24 @@ class Holes(Printed):
         """One row per run; `library` as in `RankingDataset.to_frame`."""
         return frame_of(columns_of(self.rows), library)
 
+    def chart(self) -> Chart:
+        """The difference of each run to the baseline, as judged and by other readings.
+
+        Bounds have no mark, only a line.
+        """
+        marks: dict[str, list[Interval]] = {"as judged": [], "condensed": []}
+        if any(test.best is not None for test in self.tests.values()):
+            marks["over all grades of unjudged documents"] = []
+        for test in self.tests.values():
+            marks["as judged"].append(_interval(test.as_judged))
+            marks["condensed"].append(_interval(test.condensed))
+            if test.best is not None and test.worst is not None:
+                ends = (test.worst.mean_difference, test.best.mean_difference)
+                marks["over all grades of unjudged documents"].append((np.nan, ends, False))
+        title = f"{self.measure} less that of {self.baseline}; filled: p < 0.05, corrected"
+        size = 7.5, 1.8 + 0.6 * len(self.tests)
+        return Chart("intervals", panels={title: marks}, ticks=list(self.tests), size=size)
+
     def _shown(self) -> list[str | Table]:
         runs = [
             [
@@ -270,11 +291,12 @@ def holes(
     may have any grade that occurs in the collection, the same one for both runs. What lies outside
     of the pool is not considered.
 
-    Bounds are known for ndcg, p, recall, rbp, map and mrr with ties "averaged", "input" or
-    "document_id". For map, and for mrr with ties, the differences lie within the bounds, but need
-    not reach them; all others are exact. An unjudged document need not help a run that ranks it: it
-    also makes the ideal list better, and adds to the relevant documents that recall and average
-    precision divide by. So "all irrelevant" and "all relevant" are not the bounds.
+    Bounds are known for ndcg, p, recall, f1 with a cutoff, rbp, map, mrr and success with ties
+    "averaged", "input" or "document_id". For map, and for mrr and success with ties, the
+    differences lie within the bounds, but need not reach them; all others are exact. An unjudged
+    document need not help a run that ranks it: it also makes the ideal list better, and adds to the
+    relevant documents that recall and average precision divide by. So "all irrelevant" and "all
+    relevant" are not the bounds.
     The mathematics is at the head of `_gain_bounds.py` and its neighbours.
 
     A gain stands if it is established as judged and in both extreme cases, and if the paired
@@ -614,6 +636,10 @@ def _values(run: RunHoles) -> list[Floats | None]:
 
 def _mean(values: Floats | None) -> float | None:
     return None if values is None else mean_of_queries(values)
+
+
+def _interval(test: PairedTest) -> Interval:
+    return test.mean_difference, test.interval, test.sign != 0
 
 
 def _cell(test: PairedTest | None) -> str:
