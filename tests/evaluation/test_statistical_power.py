@@ -117,7 +117,7 @@ def test_the_plot_has_the_power_of_each_gain():
         before = [n for n in counts if n not in enough]
         assert max(before, default=0) < gain.n_queries <= min(enough)
         effect = gain.gain / found.deviation
-        assert chances[10] == t_test_power(effect, counts[10], 0.05 / 3)
+        assert chances[5] == t_test_power(effect, counts[5], 0.05 / 3)
     found.plot()
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from localrank.data import RankingDataset
 from localrank.data.trec import read_qrels
 from localrank.evaluation import holes, paired_tests
-from localrank.evaluation.unjudged_documents import largest_p_value
+from localrank.evaluation._hole_verdicts import largest_p_value
 from localrank.measures import parse_measure
 
 

@@ -20,6 +20,7 @@ are tried. The bounds are exact. One run is compared with nothing: d is its disc
 from __future__ import annotations
 
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -120,8 +121,17 @@ class GainBounds(HoleBounds):
         """The number of judged documents at each level or above, a row for each query."""
         return np.stack([self.dataset.count(self.dataset.labels >= x) for x in self._levels], 1)
 
+    @cached_property
+    def _known_discounts(self) -> WeakKeyDictionary[Places, Floats]:
+        return WeakKeyDictionary()
+
     def _discounts(self, places: Places) -> Floats:
         """What each row adds if its gain is 1, without the ideal sum."""
+        if places not in self._known_discounts:
+            self._known_discounts[places] = self._new_discounts(places)
+        return self._known_discounts[places]
+
+    def _new_discounts(self, places: Places) -> Floats:
         weights, measure = places.mean_weights(self._weights), self.measure
         if not isinstance(measure, Precision):
             return weights

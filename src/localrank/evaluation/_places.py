@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from localrank._base.arrays import Flags, Floats, Integers
-from localrank._kernels.sorting import argsort_descending
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import argsort_descending, read_only
 from localrank.data import RankingDataset
 from localrank.measures._ties import _as_float32, _order_ties, _precedence
 
 
-class Places(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Places:
     """Where a run ranks the documents.
 
     Attributes
@@ -31,15 +34,18 @@ class Places(NamedTuple):
     first: Integers
     last: Integers
 
-    @property
+    @cached_property
     def sizes(self) -> Integers:
         """Number of documents of each block."""
         return np.diff(self.blocks, append=len(self.order))
 
     def by_row(self, of_blocks: Floats) -> Floats:
         """The value of each row's block."""
-        values = np.empty(len(self.order))
-        values[self.order] = np.repeat(of_blocks, self.sizes)
+        values: Floats = _by_row(
+            read_only(self.order, np.int64),
+            read_only(self.blocks, np.int64),
+            read_only(of_blocks, np.float64),
+        )
         return values
 
     def ranks(self) -> Floats:
@@ -57,6 +63,16 @@ class Places(NamedTuple):
         within = sums[np.minimum(self.last, len(weights))]
         within -= sums[np.minimum(self.first, len(weights))]
         return self.by_row(within / self.sizes)
+
+
+@kernel
+def _by_row(order: Integers, blocks: Integers, of_blocks: Floats) -> Floats:
+    values = np.empty(len(order), np.float64)
+    for block in range(len(blocks)):
+        end = blocks[block + 1] if block + 1 < len(blocks) else len(order)
+        for position in range(blocks[block], end):
+            values[order[position]] = of_blocks[block]
+    return values
 
 
 def places_of(dataset: RankingDataset, scores: Floats, ties: str = "averaged") -> Places:

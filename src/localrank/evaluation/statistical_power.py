@@ -126,7 +126,7 @@ class Power(Printed, Plotted):
     def chart(self) -> Chart:
         """The chance to establish each gain, by the number of queries."""
         most = max(self.test.n_queries, *(gain.n_queries for gain in self.gains))
-        counts = np.unique(np.geomspace(2, most, 60).round().astype(int))
+        counts = np.unique(np.geomspace(2, most, 24).round().astype(int))
         each = self.level / self.n_tests
         curves = {
             f"gain {gain.gain:g}": (
