@@ -233,7 +233,7 @@ def test_documents_to_judge_change_nothing_before_they_have_grades(compared, giv
     again = compare_runs(runs, added, ["ndcg@10", "map", "p@5"])
     assert again.holes.rows == compared.holes.rows
     assert len(again.holes.to_judge) == len(compared.holes.to_judge)
-    agreed = compare_runs(runs, qrels, ["ndcg@10"], judges={"later": added}).judges
+    agreed = compare_runs(runs, added, ["ndcg@10"], judges={"later": added}).judges
     assert agreed is not None
     n_judged = sum(map(len, qrels.values()))
     assert agreed.pairs["judgments", "later"].n_documents == n_judged
