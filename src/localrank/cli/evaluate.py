@@ -105,10 +105,13 @@ def evaluate(
         dataset, scores = _labelled(run, data, options)
     else:
         dataset, scores, subtopics = read_subtopics(run, data, convention)
-    of_grades = [measure for measure in wanted if isinstance(measure, Measure)]
-    values: dict[Measure | AlphaNDCG, Any] = dict(evaluate_measures(dataset, scores, of_grades))
-    values = {
-        measure: values[measure] if measure in values else measure(dataset, scores, subtopics)
+    of_grades = evaluate_measures(
+        dataset, scores, [measure for measure in wanted if isinstance(measure, Measure)]
+    )
+    values: dict[Measure | AlphaNDCG, Any] = {
+        measure: of_grades[measure]
+        if isinstance(measure, Measure)
+        else measure(dataset, scores, subtopics)
         for measure in wanted
     }
     means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
