@@ -81,7 +81,8 @@ def pooled(runs, qrels):
     """For each judged query a dict of its documents: the label, and the score of each run."""
     judged = {}
     for query, document, grade in qrels:
-        judged.setdefault(query, {})[document] = max(grade, 0.0)
+        if grade != -1:
+            judged.setdefault(query, {})[document] = max(grade, 0.0)
     pool = {query: {} for query in judged}
     for name, run in runs.items():
         for query, document, score in run:

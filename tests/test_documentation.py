@@ -12,9 +12,10 @@ import pytest
 from typer.main import get_command
 
 from localrank.cli import app
-from localrank.cli._inputs import parse_measures
+from localrank.cli._diversity import alpha_ndcg_named
+from localrank.cli._inputs import measure_names
 from localrank.data import make_queries, read_letor, write_letor
-from localrank.measures.parsing import TOOLS, measures_of
+from localrank.measures.parsing import TOOLS, measures_of, parse_measure
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank
 from localrank.registry import METHODS, make_ranker
@@ -154,7 +155,8 @@ def test_commands_have_the_options_they_are_shown_with(command):
     assert subcommand is not None, f"there is no command {name}"
     given = subcommand.make_context(name, arguments, parent=parent).params
     if given.get("measures"):
-        parse_measures(given["measures"])
+        for measure in measure_names(given["measures"]):
+            assert alpha_ndcg_named(measure) or parse_measure(measure)
     if "method" in given:
         make_ranker(given["method"] or "lambdamart", given["setting"], None, 0)
     elif "methods" in given and given["methods"] != "all":

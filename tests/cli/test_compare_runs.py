@@ -75,6 +75,51 @@ def test_judges_of_one_scale(run, files, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        (["2"], "2 (judgments), 2 (mild.txt)"),
+        (["qrels.txt=2", "mild.txt=1"], "2 (judgments), 1 (mild.txt)"),
+        (["2", "mild.txt=1"], "2 (judgments), 1 (mild.txt)"),
+        (["0.5", "qrels.txt=1.5"], "1.5 (judgments), 0.5 (mild.txt)"),
+    ],
+)
+def test_judges_have_relevance_levels_of_their_own(run, files, tmp_path, levels, said):
+    mild = tmp_path / "mild.txt"
+    mild.write_text((files / "qrels.txt").read_text().replace(" 2\n", " 1\n"))
+    options = [word for level in levels for word in ("--relevance-level", level)]
+    code, out, err = run(
+        "compare", "--runs", files / "old.trec", files / "new.trec", "--qrels",
+        files / "qrels.txt", "--qrels", mild, *options, "-o", tmp_path / "report",
+    )  # fmt: skip
+    assert code == 0, err
+    assert f"otherwise as 0: {said}." in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        (["high"], "like qrels.txt=2. Got 'high' instead."),
+        (["qrels.txt="], "Got 'qrels.txt=' instead."),
+        (["nan"], "Got 'nan' instead."),
+        (["qrels=2"], "there are no judgments 'qrels'. Did you mean 'qrels.txt'?"),
+        (["qrels.txt=2"], "mild.txt has no grade. Add mild.txt=GRADE."),
+        (["2", "1"], "two grades for all judges."),
+        (["mild.txt=2", "mild.txt=1"], "two grades for mild.txt."),
+    ],
+)
+def test_wrong_relevance_levels_are_refused(run, files, tmp_path, levels, message):
+    mild = tmp_path / "mild.txt"
+    mild.write_text((files / "qrels.txt").read_text())
+    options = [word for level in levels for word in ("--relevance-level", level)]
+    code, _out, err = run(
+        "compare", "--runs", files / "old.trec", files / "new.trec", "--qrels",
+        files / "qrels.txt", "--qrels", mild, *options, "-o", tmp_path / "report",
+    )  # fmt: skip
+    assert code != 0
+    assert message in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--runs", "old.trec", "new.trec"], "Give them: --qrels FILE"),
@@ -117,6 +162,10 @@ def test_judges_of_one_scale(run, files, tmp_path):
         ),
         (["--runs", "old.trec", "table.csv", "--qrels", "qrels.txt"], "The columns are 'a', 'b'"),
         (["--runs", "old.trec", "old.trec", "--qrels", "qrels.txt"], "old.trec is given twice"),
+        (
+            ["--runs", "old.trec", "new.trec", "--qrels", "qrels.txt", "--relevance-level", "2"],
+            "(--relevance-level) is for several judges",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_the_remedy(

@@ -73,14 +73,19 @@ def columns(rows, kind):
     return kind(np.array(queries), np.array(documents), np.array(values))
 
 
-@given(st.lists(lists(SCORES), min_size=1, max_size=3), lists(st.sampled_from([-2.0, 0.0, 1.0, 3])))
+@given(st.lists(lists(SCORES), min_size=1, max_size=3), lists(st.sampled_from([-2.0, -1, 0, 1, 3])))
 @settings(max_examples=300)
 def test_runs_are_put_together_as_naive_loops_do(rows, grades):
     runs = {str(number): run for number, run in enumerate(rows)}
-    judged_queries = {query for query, _, _ in grades}
-    judged_pairs = {row[:2] for row in grades}
+    graded = [row for row in grades if row[2] != -1]
+    judged_queries = {query for query, _, _ in graded}
+    judged_pairs = {row[:2] for row in graded}
     retrieved = {row[:2] for run in rows for row in run}
     arguments = {name: columns(run, Run) for name, run in runs.items()}, columns(grades, Qrels)
+    if not graded:
+        with pytest.raises(ValueError, match="All grades of the judgments are -1"):
+            pooled(*arguments)
+        return
     if not all(judged_queries & {row[0] for row in run} for run in rows):
         with pytest.raises(ValueError, match="no query in common"):
             pooled(*arguments)
@@ -103,7 +108,8 @@ def test_runs_are_put_together_as_naive_loops_do(rows, grades):
         )
     ]
     assert everything == [pair for of_query in expected.values() for pair in of_query.items()]
-    assert result.n_negative == sum(grade < 0 for _, _, grade in grades)
+    assert result.n_negative == sum(grade < 0 for _, _, grade in graded)
+    assert result.n_open == len(grades) - len(graded)
     for name, run in runs.items():
         counts, of_run = result.counts[name], {row[0] for row in run}
         assert counts.n_queries == len(of_run)
@@ -181,7 +187,13 @@ def test_there_is_nothing_to_note_where_no_rule_matters():
         (
             None,
             QRELS | {"q1": {"b": -2, "d": 1}},
-            "1 grades are negative. They count as 0: judged, not relevant.",
+            "Judgments with a grade below 0, other than -1: 1. They count as 0: judged, not "
+            "relevant.",
+        ),
+        (
+            None,
+            QRELS | {"q1": {"b": -1, "d": 1}},
+            "Judgments with the grade -1: 1. It says that nobody judged the document.",
         ),
         (
             {"one": RUN, "two": {"q1": {"b": 1.0}, "q2": {"a": 1.0}}},

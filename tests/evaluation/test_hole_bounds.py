@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset
-from localrank.evaluation._hole_bounds import hole_bounds, places_of
+from localrank.evaluation._known_bounds import hole_bounds
+from localrank.evaluation._places import places_of
 from localrank.measures import parse_measure
 
 GAINS = (
@@ -18,9 +19,22 @@ GAINS = (
     "p@3",
     "p(rel=2)@2",
     "p(short=shrink)@5",
+    "f1@3",
+    "f1(rel=2)@2",
+    "f1(ties=input)@4",
 )
 PRECISIONS = ("map", "map@3", "map(denominator=reachable)@2", "map(rel=2)", "map(ties=document_id)")
-RANKS = ("mrr", "mrr@2", "mrr(rel=2)@3", "mrr(ties=input)")
+RANKS = (
+    "mrr",
+    "mrr@2",
+    "mrr(rel=2)@3",
+    "mrr(ties=input)",
+    "success@1",
+    "success@3",
+    "success(rel=2)@2",
+    "success(ties=document_id)@2",
+    "success",
+)
 
 
 def small_lists(seed, *, tied):
@@ -153,7 +167,13 @@ def test_a_hole_may_be_relevant_where_nothing_is():
     assert_array_equal(bounds.of_run(places_of(dataset, np.ones(2)))[1], [1, 0])
 
 
-@pytest.mark.parametrize("name", ["err", "oer", "ndcg(ties=pessimistic)", "map(ties=threshold)"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "err", "oer", "rprec", "bpref", "inst", "ndcg(ties=pessimistic)", "map(ties=threshold)",
+        "f1", "f1(short=shrink)@3", "mrr(target=highest)",
+    ],
+)  # fmt: skip
 def test_other_measures_have_no_bounds(name):
     dataset, _, _ = small_lists(0, tied=True)
     assert hole_bounds(dataset, parse_measure(name)) is None

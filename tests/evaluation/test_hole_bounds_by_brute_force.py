@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset
-from localrank.evaluation._hole_bounds import hole_bounds, places_of
+from localrank.evaluation._known_bounds import hole_bounds
+from localrank.evaluation._places import places_of
 from localrank.evaluation.unjudged_documents import holes
 from localrank.measures import parse_measure
 

@@ -8,7 +8,13 @@ from sklearn.metrics import cohen_kappa_score
 
 from localrank.data import Qrels, Run, judged
 from localrank.evaluation import judge_agreement, paired_tests
-from localrank.evaluation.judges import _kappa_error, disagreement, kappa, kendall_tau, tau_ap
+from localrank.evaluation._agreement import (
+    disagreement,
+    kappa,
+    kappa_error,
+    kendall_tau,
+    tau_ap,
+)
 from localrank.measures import parse_measure
 
 WEIGHTS = {"unweighted": None, "linear": "linear", "quadratic": "quadratic"}
@@ -89,7 +95,7 @@ def test_the_analytic_error_is_that_of_independent_documents(kind):
     drawn = kappa(rng.multinomial(300, shares.ravel(), size=20_000).astype(float), weights)
     table = (shares * 300).round().astype(int)
     value = float(kappa(table.reshape(1, -1).astype(float), weights)[0])
-    assert_allclose(_kappa_error(table, weights, value), drawn.std(), rtol=0.05)
+    assert_allclose(kappa_error(table, weights, value), drawn.std(), rtol=0.05)
 
 
 def test_the_bootstrap_knows_that_documents_of_a_query_depend_on_each_other():
@@ -236,6 +242,17 @@ def test_runs_are_compared_on_queries_of_all_judges():
         {"a": first, "b": few}, runs=runs_of(first, truth, [1.0, 0.5]), same_scale=True
     )
     assert_array_equal(result.query_ids, [f"q{i:02}" for i in range(3, 10)])
+
+
+def test_the_plot_has_the_kappas_of_each_pair():
+    result = judge_agreement(judgments(n_judges=3)[0])
+    chart = result.chart()
+    assert chart.options["ticks"] == ["judge 0, judge 1", "judge 0, judge 2", "judge 1, judge 2"]
+    ((_, marks),) = chart.options["panels"].items()
+    for kind, rows in marks.items():
+        estimates = [pair.kappas[kind] for pair in result.pairs.values()]
+        assert [(kappa.value, kappa.interval, True) for kappa in estimates] == rows
+    chart.draw()
 
 
 def test_results_become_frames():

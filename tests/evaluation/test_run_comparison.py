@@ -223,6 +223,22 @@ def test_documents_to_judge_are_written_as_lines_to_be_filled_in(compared, given
         assert document not in given[1][query]
 
 
+def test_documents_to_judge_change_nothing_before_they_have_grades(compared, given, tmp_path):
+    runs, qrels = given
+    compared.write(tmp_path)
+    added = {query: dict(grades) for query, grades in qrels.items()}
+    for line in (tmp_path / "judge-next.tsv").read_text().splitlines():
+        query, _, document, grade = line.split("\t")
+        added[query][document] = int(grade)
+    again = compare_runs(runs, added, ["ndcg@10", "map", "p@5"])
+    assert again.holes.rows == compared.holes.rows
+    assert len(again.holes.to_judge) == len(compared.holes.to_judge)
+    agreed = compare_runs(runs, added, ["ndcg@10"], judges={"later": added}).judges
+    assert agreed is not None
+    n_judged = sum(map(len, qrels.values()))
+    assert agreed.pairs["judgments", "later"].n_documents == n_judged
+
+
 def test_the_explorer_has_the_top_of_each_run_and_the_relevant_documents(monkeypatch, given):
     monkeypatch.setattr(RunComparison, "n_explored", 5)
     runs, qrels = given
@@ -348,6 +364,44 @@ def test_judges_of_one_scale_need_not_have_the_same_largest_grade(given):
     pair = result.judges.pairs["judgments", "mild"]
     assert pair.grades.tolist() == [0, 1, 2]
     assert pair.agreement < 1
+
+
+@pytest.mark.parametrize("given_alone", [{"relevance_level": 2}, {"same_scale": True}])
+def test_what_is_for_several_judges_is_refused_with_one(given, given_alone):
+    with pytest.raises(ValueError, match="is for several judges, and there is one"):
+        compare_runs(*given, **given_alone)
+
+
+@pytest.mark.parametrize(
+    ("measures", "words"),
+    [
+        (["ndcg@10", "map"], "another one of their list: one 2 of 5. Documents with equal scores "
+         "count with the mean over all their orders."),
+        (["map(ties=input)", "mrr(ties=input)"], "Documents with equal scores keep the order"),
+        (["ndcg@5", "map(ties=input)", "p@5"], "ndcg@5, p@5: documents with equal scores count "
+         "with the mean over all their orders. map(ties=input): documents with equal scores keep"),
+    ],
+)  # fmt: skip
+def test_ties_are_noted_with_the_rules_of_the_measures(measures, words):
+    runs = {
+        "one": {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {"a": 2.0, "b": 1.0}},
+        "two": {"q1": {"a": 3.0, "b": 1.0, "c": 0.5}, "q2": {"a": 1.0, "b": 2.0}},
+    }
+    qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 0, "b": 2}}
+    assert words in " ".join(compare_runs(runs, qrels, measures).notes)
+
+
+def test_gains_that_are_not_possible_are_no_numbers():
+    runs = {
+        "one": {"q1": {"a": 2.0, "b": 1.0}, "q2": {"c": 1.0, "d": 2.0}},
+        "two": {"q1": {"a": 1.0, "b": 2.0}, "q2": {"c": 2.0, "d": 1.0}},
+    }
+    result = compare_runs(runs, {"q1": {"a": 1, "b": 0}, "q2": {"c": 3, "d": 1}}, ["ndcg@10"])
+    found = result.powers["two"]
+    assert found.detectable > 1
+    (section,) = (part for part in result.sections if part.name == "power")
+    assert section.shown[0].rows[0][1] == "over 1"
+    assert "2 queries are too few: not even the largest possible gain, 1" in found.verdict
 
 
 def test_a_judge_without_a_common_document_is_named(given):

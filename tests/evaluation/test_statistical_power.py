@@ -108,6 +108,27 @@ def test_a_gain_out_of_reach_says_so():
     assert "over 1,000,000,000" in repr(result)
 
 
+def test_the_plot_has_the_power_of_each_gain():
+    found = power(differences(50), gains=(0.02, 0.05), n_tests=3)
+    ((_, curves),) = found.chart().options["panels"].items()
+    assert list(curves) == ["gain 0.02", "gain 0.05"]
+    for gain, (counts, chances) in zip(found.gains, curves.values(), strict=True):
+        enough = [n for n, chance in zip(counts, chances, strict=True) if chance >= 0.8]
+        before = [n for n in counts if n not in enough]
+        assert max(before, default=0) < gain.n_queries <= min(enough)
+        effect = gain.gain / found.deviation
+        assert chances[5] == t_test_power(effect, counts[5], 0.05 / 3)
+    found.plot()
+
+
+def test_an_interval_ends_at_the_largest_possible_gain():
+    values = np.random.default_rng(0).normal(0, 0.5, size=8)
+    found = power(values, largest=0.5)
+    assert found.detectable < 0.5 < found.detectable_interval[1]
+    assert f"{found.detectable:.4f} [{found.detectable_interval[0]:.4f}" in found.verdict
+    assert ", over 0.5] in 80 %" in found.verdict
+
+
 def test_queries_without_a_value_do_not_count():
     values = np.append(differences(30), np.nan)
     assert power(values).test.n_queries == 30
@@ -128,6 +149,7 @@ def test_results_become_frames():
         ([0.1, 0.2], {"power": 0.04}, "above the level"),
         ([0.1, 0.2], {"n_tests": 0}, "1 or larger"),
         ([0.1, 0.2], {"gains": [0.1, 0]}, "numbers above 0"),
+        ([0.1, 0.2], {"largest": 0}, "'largest' argument must be above 0"),
         (paired_test([[0.1, 0.2], [0.3, 0.1]], [0, 0]), {}, "2 runs"),
     ],
 )

@@ -11,7 +11,7 @@ from scipy import stats
 from localrank.data import RankingDataset
 from localrank.data.trec import read_qrels
 from localrank.evaluation import holes, paired_tests
-from localrank.evaluation.unjudged_documents import largest_p_value
+from localrank.evaluation._hole_verdicts import largest_p_value
 from localrank.measures import parse_measure
 
 
@@ -212,6 +212,25 @@ def test_a_skipped_query_is_skipped_everywhere():
         assert_array_equal(np.isnan(values), [True, False, False])
     assert result.tests["y"].best.n_queries == 2
     assert set(result.to_judge.query_ids) == {"c"}
+
+
+@pytest.mark.parametrize(("measure", "n_marks"), [("ndcg@5", 3), ("err@5", 2)])
+def test_the_plot_has_the_readings_of_each_run(measure, n_marks):
+    dataset, scores, _ = collection()
+    result = holes(dataset, scores, measure, baseline="base")
+    ((_, marks),) = result.chart().options["panels"].items()
+    assert len(marks) == n_marks
+    assert result.chart().options["ticks"] == list(result.tests)
+    for row, test in enumerate(result.tests.values()):
+        for name, reading in (("as judged", test.as_judged), ("condensed", test.condensed)):
+            mean, interval, filled = marks[name][row]
+            assert (mean, interval) == (reading.mean_difference, reading.interval)
+            assert filled == (reading.sign != 0)
+        if n_marks == 3:
+            mean, ends, _ = marks["over all grades of unjudged documents"][row]
+            assert np.isnan(mean)
+            assert ends == (test.worst.mean_difference, test.best.mean_difference)
+    result.plot()
 
 
 def test_results_print_and_become_frames():

@@ -82,14 +82,17 @@ def test_the_residual_bounds_what_judging_everything_can_change(ties):
     assert_allclose(all_judged + beyond, value + residual, rtol=1e-12)
 
 
-def test_bpref_does_not_see_documents_that_nobody_judged():
+@pytest.mark.parametrize("by_this_run", [True, False])
+def test_bpref_does_not_see_documents_that_nobody_judged(by_this_run):
     dataset, scores = random_lists(3, tied=False)
     judged = Bpref()(dataset, scores)
     more = dataset_of(
         *[[*part, -1, -1] for part in np.split(dataset.labels, dataset.offsets[1:-1])]
     )
     places = np.setdiff1d(np.arange(more.n_documents), np.flatnonzero(more.labels < 0))
-    among = np.random.default_rng(0).choice(scores, more.n_documents) + 0.5
+    among = np.full(more.n_documents, -np.inf)
+    if by_this_run:
+        among = np.random.default_rng(0).choice(scores, more.n_documents) + 0.5
     among[places] = scores
     assert_array_equal(Bpref()(more, among), judged)
 

@@ -329,14 +329,19 @@ def column_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def parse_measures(text: str, convention: str = "default") -> list[Measure]:
-    """Measures by their names. Commas separate names; commas in parentheses do not."""
-    from localrank.measures import parse_measure
-
+def measure_names(text: str) -> list[str]:
+    """Names of measures. Commas separate them; commas in parentheses do not."""
     names = [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
     if not names:
         raise ValueError("Give at least one measure, such as ndcg@10.")
-    return [parse_measure(name, convention=convention) for name in names]
+    return names
+
+
+def parse_measures(text: str, convention: str = "default") -> list[Measure]:
+    """Measures by their names."""
+    from localrank.measures import parse_measure
+
+    return [parse_measure(name, convention=convention) for name in measure_names(text)]
 
 
 def limit_of(max_documents: int | None) -> Limit:

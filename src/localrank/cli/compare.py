@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -54,10 +55,12 @@ def compare(
     corpus: Path | None = typer.Option(
         None, "--corpus", help="With --runs: texts of the documents, for the page."
     ),
-    relevance_level: float | None = typer.Option(
-        None,
+    relevance_level: list[str] = typer.Option(
+        [],
         "--relevance-level",
-        help="With several --qrels of different scales: the smallest grade of a relevant document.",
+        metavar="GRADE or FILE=GRADE",
+        help="With several --qrels of different scales: the smallest grade of a relevant document, "
+        "for all of them or for one file of --qrels. May be repeated.",
     ),
     same_scale: bool = typer.Option(
         False,
@@ -280,7 +283,7 @@ def _of_runs(
     baseline: str,
     test: str,
     categories: str,
-    relevance_level: float | None,
+    relevance_level: Sequence[str],
     same_scale: bool,
     queries: Path | None,
     corpus: Path | None,
@@ -310,11 +313,41 @@ def _of_runs(
         test=test,
         categories=known,
         judges=dict(zip(names[1:], qrels[1:], strict=True)),
-        relevance_level=relevance_level,
+        relevance_level=_levels(relevance_level, names),
         same_scale=same_scale,
         queries=None if queries is None else read_queries(queries),
         documents=None if corpus is None else read_corpus(corpus),
     )
+
+
+def _levels(given: Sequence[str], names: Sequence[str]) -> float | dict[str, float] | None:
+    """The value of `--relevance-level`: of all judges, or of each; the first judges the runs."""
+    from localrank._base.names import unknown
+    from localrank.evaluation.run_comparison import OURS
+
+    levels: dict[str, float] = {}
+    for text in given:
+        name, _, grade = text.rpartition("=")
+        try:
+            level = float(grade)
+        except ValueError:
+            level = math.nan
+        if not math.isfinite(level):
+            raise ValueError(
+                f"--relevance-level: give a grade, like 2, or a file of --qrels and its grade, "
+                f"like {names[0]}=2. Got {text!r} instead."
+            )
+        if name and name not in names:
+            raise unknown("--relevance-level: there are no judgments", name, names)
+        if levels.setdefault(name, level) != level:
+            raise ValueError(f"--relevance-level: two grades for {name or 'all judges'}.")
+    if levels.keys() <= {""}:
+        return levels.get("")
+    if missing := [name for name in names if name not in levels and "" not in levels]:
+        raise ValueError(f"--relevance-level: {missing[0]} has no grade. Add {missing[0]}=GRADE.")
+    of_all = levels.get("", math.nan)
+    judges = [OURS, *names[1:]]
+    return {judge: levels.get(name, of_all) for judge, name in zip(judges, names, strict=True)}
 
 
 def read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import typer
 from localrank.cli._inputs import DataOptions, gives_clicks, reads_clicks, reads_data
 
 if TYPE_CHECKING:
+    from localrank.cli._diversity import AlphaNDCG
     from localrank.data import RankingDataset
     from localrank.measures import Measure
 
@@ -22,8 +24,9 @@ def evaluate(
     ),
     data: list[Path] = typer.Argument(
         None,
-        help="The labels: LETOR files, tables, partitions, feature logs or TREC qrels. With a log "
-        "of clicks (--clicks log.jsonl): more runs, if any.",
+        help="The labels: LETOR files, tables, partitions, feature logs or TREC qrels; for "
+        "alpha_ndcg, lines `query subtopic document grade`. With a log of clicks "
+        "(--clicks log.jsonl): more runs, if any.",
     ),
     measures: str | None = typer.Option(
         None,
@@ -64,9 +67,11 @@ def evaluate(
     """
     import math
 
+    from localrank.cli._diversity import alpha_ndcg_named, read_subtopics
     from localrank.cli._estimated_values import print_estimates
-    from localrank.cli._inputs import parse_measures
+    from localrank.cli._inputs import measure_names, parse_measures
     from localrank.cli._tables import print_json, print_table, say
+    from localrank.measures import Measure, parse_measure
     from localrank.measures import evaluate as evaluate_measures
     from localrank.measures.base import mean_of_queries
 
@@ -92,9 +97,23 @@ def evaluate(
         dataset, scores = _labelled(run, data, options)
         _print_conventions(run.name, dataset, scores, names, as_json=as_json)
         return
-    wanted = parse_measures(measures or "ndcg@5,ndcg@10,map", convention)
-    dataset, scores = _labelled(run, data, options)
-    values = evaluate_measures(dataset, scores, wanted)
+    wanted = [
+        alpha_ndcg_named(name) or parse_measure(name, convention)
+        for name in measure_names(measures or "ndcg@5,ndcg@10,map")
+    ]
+    if all(isinstance(measure, Measure) for measure in wanted):
+        dataset, scores = _labelled(run, data, options)
+    else:
+        dataset, scores, subtopics = read_subtopics(run, data, convention)
+    of_grades = evaluate_measures(
+        dataset, scores, [measure for measure in wanted if isinstance(measure, Measure)]
+    )
+    values: dict[Measure | AlphaNDCG, Any] = {
+        measure: of_grades[measure]
+        if isinstance(measure, Measure)
+        else measure(dataset, scores, subtopics)
+        for measure in wanted
+    }
     means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
     columns = {str(measure): column.tolist() for measure, column in values.items()}
     names = [str(query) for query in dataset.query_ids]
@@ -173,7 +192,7 @@ def _shown(mean: float | None) -> str:
     return "nan" if mean is None else f"{mean:.4f}"
 
 
-def _say_without_relevant(dataset: RankingDataset, values: dict[Measure, Any]) -> None:
+def _say_without_relevant(dataset: RankingDataset, values: Mapping[Any, Any]) -> None:
     """Say how queries without a relevant document count, if there are any."""
     import numpy as np
 

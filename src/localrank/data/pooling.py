@@ -71,9 +71,11 @@ class PooledRuns:
     counts : dict of str to RunCounts
         By the name of a run, what it has of the judged queries.
     n_negative : int
-        Judged documents with a grade below 0. Their label is 0.
+        Judged documents with another grade below 0 than -1. Their label is 0.
     same : dict of str to str
         A run that gives the same scores to the same documents as an earlier one, and that one.
+    n_open : int
+        Lines of the judgments with the grade -1, which says that nobody judged the document.
     """
 
     dataset: RankingDataset
@@ -81,6 +83,7 @@ class PooledRuns:
     counts: dict[str, RunCounts]
     n_negative: int
     same: dict[str, str] = field(default_factory=dict)
+    n_open: int = 0
 
     def __repr__(self) -> str:
         n_judged = int(np.sum(self.dataset.labels >= 0))
@@ -92,6 +95,10 @@ class PooledRuns:
     @property
     def notes(self) -> list[str]:
         """What was left out or counts in an unusual way, in sentences."""
+        return self.notes_with("By default, measures take the mean over all their orders.")
+
+    def notes_with(self, ties: str) -> list[str]:
+        """The notes, with a sentence on how documents of equal scores count."""
         n_queries = self.dataset.n_queries
         notes = []
         if runs := self._with(lambda run: (run.n_unjudged_queries, run.n_queries)):
@@ -109,12 +116,17 @@ class PooledRuns:
             notes.append(f"{name} is the same run as {other}: same documents, same scores.")
         if runs := self._with(lambda run: (run.n_tied, run.n_documents)):
             notes.append(
-                f"Documents that share their score with another one of their list: {runs}. By "
-                f"default, measures take the mean over all their orders."
+                f"Documents that share their score with another one of their list: {runs}. {ties}"
+            )
+        if self.n_open:
+            notes.append(
+                f"Judgments with the grade -1: {self.n_open:,}. It says that nobody judged the "
+                f"document."
             )
         if self.n_negative:
             notes.append(
-                f"{self.n_negative:,} grades are negative. They count as 0: judged, not relevant."
+                f"Judgments with a grade below 0, other than -1: {self.n_negative:,}. They count "
+                f"as 0: judged, not relevant."
             )
         if len({counts.depths for counts in self.counts.values()}) > 1:
             depths = (
@@ -136,8 +148,9 @@ def pooled(runs: Mapping[str, Run], qrels: Qrels) -> PooledRuns:
 
     As in `trec_eval -c`, every judged query counts, even if a run lacks it; queries without
     judgments are left out. A judged document that is not in a run was not retrieved by it. A
-    document that nobody judged has the label -1; measures count it as not relevant. Grades
-    below 0 become 0. `PooledRuns.notes` says which of these rules mattered, and how often.
+    document that nobody judged has the label -1; measures count it as not relevant. The grade -1
+    says the same, and such lines are left out. Other grades below 0, which are spam in some
+    collections, become 0. `PooledRuns.notes` says which of these rules mattered, and how often.
 
     Parameters
     ----------
@@ -189,6 +202,8 @@ def pooled(runs: Mapping[str, Run], qrels: Qrels) -> PooledRuns:
     _check_lengths(
         "The judgments", qrels.query_ids, qrels.document_ids, qrels.relevance, "relevance"
     )
+    n_lines = len(qrels.relevance)
+    qrels = graded(qrels)
     queries, query_ids, n_unjudged = _numbered_queries(runs, qrels)
     sources: list[Run | Qrels] = [*runs.values(), qrels]
     documents = Strings.joined([Strings.of(np.asarray(source.document_ids)) for source in sources])
@@ -222,7 +237,28 @@ def pooled(runs: Mapping[str, Run], qrels: Qrels) -> PooledRuns:
             stacklevel=2,
         )
     n_negative = int(np.sum(np.asarray(qrels.relevance) < 0))
-    return PooledRuns(dataset, scores, counts, n_negative, same)
+    n_open = n_lines - len(qrels.relevance)
+    return PooledRuns(dataset, scores, counts, n_negative, same, n_open)
+
+
+def graded(qrels: Qrels) -> Qrels:
+    """The judgments without lines of the grade -1, which say that nobody judged the document.
+
+    Examples
+    --------
+    >>> qrels = Qrels(np.array(["q", "q"]), np.array(["a", "b"]), np.array([1.0, -1.0]))
+    >>> graded(qrels).document_ids
+    array(['a'], dtype='<U1')
+    """
+    kept = np.asarray(qrels.relevance) != UNJUDGED
+    if kept.all():
+        return qrels
+    if not kept.any():
+        raise ValueError(
+            "All grades of the judgments are -1, which says that nobody judged the document."
+        )
+    columns = (qrels.query_ids, qrels.document_ids, qrels.relevance)
+    return Qrels(*(np.asarray(column)[kept] for column in columns))
 
 
 def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, Floats]:

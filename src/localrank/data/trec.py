@@ -128,8 +128,8 @@ def read_qrels(path: str | PathLike[str], *, columns: Sequence[str] | None = Non
     Returns
     -------
     Qrels
-        Negative judgments (spam, in some collections) stay as they are; `pooled` counts them as
-        not relevant.
+        Negative judgments stay as they are. To `pooled`, -1 says that nobody judged the document,
+        and lower ones (spam, in some collections) are not relevant.
 
     Examples
     --------

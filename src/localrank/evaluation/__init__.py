@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from localrank.evaluation.clairvoyance import clairvoyant_bounds as clairvoyant_bounds
     from localrank.evaluation.comparison import Comparison as Comparison
     from localrank.evaluation.comparison import compare as compare
+    from localrank.evaluation.documents_to_judge import ToJudge as ToJudge
     from localrank.evaluation.early_stopping import TrainingCurves as TrainingCurves
     from localrank.evaluation.early_stopping import training_curves as training_curves
     from localrank.evaluation.fold_results import FoldResult as FoldResult
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from localrank.evaluation.unjudged_documents import Holes as Holes
     from localrank.evaluation.unjudged_documents import HoleTests as HoleTests
     from localrank.evaluation.unjudged_documents import RunHoles as RunHoles
-    from localrank.evaluation.unjudged_documents import ToJudge as ToJudge
     from localrank.evaluation.unjudged_documents import holes as holes
 else:
     __getattr__, __dir__ = on_use(__name__)

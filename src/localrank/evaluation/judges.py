@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -16,12 +16,22 @@ from localrank._base.printing import Printed, Table
 from localrank.data import Qrels, Run, pooled
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.data._strings import Strings, by_group
+from localrank.data.pooling import graded
+from localrank.evaluation._agreement import (
+    disagreement,
+    kappa,
+    kappa_error,
+    kendall_tau,
+    krippendorff_alpha,
+    percentiles,
+    resampled_sums,
+    tau_ap,
+)
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.significance import PairedTest, paired_tests
 from localrank.measures import Measure, parse_measure
 
 KAPPAS = ("unweighted", "linear", "quadratic")
-# Numbers that are drawn at once, 8 bytes each.
-_AT_ONCE = 2**22
 
 
 class Estimate(NamedTuple):
@@ -85,7 +95,7 @@ class JudgePair:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgeAgreement(Printed):
+class JudgeAgreement(Printed, Plotted):
     """How far judges agree.
 
     Attributes
@@ -157,6 +167,22 @@ class JudgeAgreement(Printed):
                 }
             rows.append(row if pair.tau_ap is None else {**row, "tau_ap": pair.tau_ap})
         return frame_of(columns_of(rows), library)
+
+    def chart(self) -> Chart:
+        """The kappas of each pair of judges, with their intervals."""
+        marks = {
+            name: [
+                (pair.kappas[name].value, pair.kappas[name].interval, True)
+                for pair in self.pairs.values()
+            ]
+            for name in KAPPAS
+        }
+        return Chart(
+            "intervals",
+            panels={"Cohen's kappa, with intervals by resampling queries": marks},
+            ticks=[f"{first}, {second}" for first, second in self.pairs],
+            size=(7.5, 1.8 + 0.6 * len(self.pairs)),
+        )
 
     def _shown(self) -> list[str | Table]:
         pairs = [
@@ -232,8 +258,9 @@ def judge_agreement(
 ) -> JudgeAgreement:
     """How far judges agree on the documents that they both judged, and on the order of runs.
 
-    Judges may be people or language models. Negative grades count as 0. Weighted kappas weigh by
-    the difference of the grades themselves, not of their places.
+    Judges may be people or language models. A document with the grade -1 is not judged; other
+    negative grades count as 0. Weighted kappas weigh by the difference of the grades themselves,
+    not of their places.
 
     Kappa tells how alike the grades are. Runs tell whether that matters: each judge gives a mean
     to every run, on the queries that all have judged and with all of the judge's own grades, and
@@ -282,6 +309,7 @@ def judge_agreement(
         raise ValueError(f"The 'confidence' argument must lie between 0 and 1. Got {confidence}.")
     if n_resamples < 1:
         raise ValueError(f"The 'n_resamples' argument must be 1 or larger. Got {n_resamples}.")
+    judgments = {name: graded(qrels) for name, qrels in judgments.items()}
     levels = _levels(judgments, relevance_level, same_scale)
     queries, grades = _aligned(judgments, levels)
     for i, j in combinations(range(n_judges), 2):
@@ -315,7 +343,7 @@ def judge_agreement(
             tests[name] = paired_tests(by_run, reference, test=test)
     return JudgeAgreement(
         pairs,
-        _alpha(grades),
+        krippendorff_alpha(grades),
         levels,
         measure if runs else None,
         baseline if runs else None,
@@ -392,90 +420,12 @@ def _compared(
     for name in KAPPAS:
         weights = disagreement(distinct, name)
         value = float(kappa(table[None].astype(np.float64), weights)[0])
-        error = _kappa_error(table.reshape(k, k), weights, value)
+        error = kappa_error(table.reshape(k, k), weights, value)
         half = float(stats.norm.isf((1 - confidence) / 2)) * error
         kappas[name] = Estimate(
-            value, _interval(kappa(drawn, weights), confidence), (value - half, value + half)
+            value, percentiles(kappa(drawn, weights), confidence), (value - half, value + half)
         )
     return JudgePair(len(numbers), n_queries, distinct, table.reshape(k, k), kappas)
-
-
-def disagreement(grades: Floats, kind: str) -> Floats:
-    """How much two grades disagree, for each pair of grades: 0 on the diagonal."""
-    distances = np.abs(grades[:, None] - grades)
-    if kind == "unweighted":
-        return (distances > 0).astype(np.float64)
-    return distances if kind == "linear" else distances**2
-
-
-def kappa(tables: Floats, weights: Floats) -> Floats:
-    """Weighted kappa of each table of counts, given as a row. NaN: chance leaves no disagreement.
-
-    Examples
-    --------
-    >>> kappa(np.array([[4.0, 1, 1, 4]]), 1 - np.eye(2)).round(3)
-    array([0.6])
-    """
-    k = len(weights)
-    shares = tables.reshape(-1, k, k)
-    shares = shares / shares.sum(axis=(1, 2), keepdims=True)
-    seen = (shares * weights).sum(axis=(1, 2))
-    chance = np.einsum("ri,ij,rj->r", shares.sum(axis=2), weights, shares.sum(axis=1))
-    result: Floats = 1 - np.divide(
-        seen, chance, out=np.full(len(shares), np.nan), where=chance > 1e-15
-    )
-    return result
-
-
-def _kappa_error(table: Integers, weights: Floats, value: float) -> float:
-    """The large-sample standard error of Fleiss, Cohen and Everitt (1969)."""
-    if np.isnan(value):
-        return float("nan")
-    n = table.sum()
-    shares = table / n
-    agreement = 1 - weights / weights.max()
-    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
-    chance = float(rows @ agreement @ columns)
-    means = (agreement @ columns)[:, None] + rows @ agreement
-    spread = float((shares * (agreement - means * (1 - value)) ** 2).sum())
-    spread -= (value - chance * (1 - value)) ** 2
-    return float(np.sqrt(max(spread, 0.0) / n) / (1 - chance))
-
-
-def resampled_sums(values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Sums of the columns over as many rows, drawn with replacement, a row for each sample."""
-    n = len(values)
-    step = max(1, _AT_ONCE // n)
-    shares = np.full(n, 1 / n)
-    return np.concatenate(
-        [
-            rng.multinomial(n, shares, size=min(step, n_resamples - begin)) @ values
-            for begin in range(0, n_resamples, step)
-        ]
-    )
-
-
-def _interval(drawn: Floats, confidence: float) -> tuple[float, float]:
-    """The percentiles of the samples that have a value."""
-    drawn = drawn[~np.isnan(drawn)]
-    if not len(drawn):
-        return np.nan, np.nan
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
-
-
-def _alpha(grades: Floats) -> float:
-    """Krippendorff's alpha by squared differences, of rows with two grades or more."""
-    counts = (~np.isnan(grades)).sum(axis=1)
-    grades, counts = grades[counts > 1], counts[counts > 1]
-    if not len(grades):
-        return float("nan")
-    sums, squares = np.nansum(grades, axis=1), np.nansum(grades**2, axis=1)
-    # Sums of squared differences over the ordered pairs of a document, and of all grades.
-    n = counts.sum()
-    seen = float((2 * (counts * squares - sums**2) / (counts - 1)).sum()) / n
-    chance = 2 * (n * squares.sum() - sums.sum() ** 2) / (n * (n - 1))
-    return float(1 - seen / chance) if chance > 1e-15 else float("nan")
 
 
 class _RunValues(NamedTuple):
@@ -532,45 +482,9 @@ def _with_order(
     drawn = resampled_sums(values.reshape(-1, n_queries).T, n_resamples, rng) / n_queries
     tau = Estimate(
         float(kendall_tau(means[0][None], means[1][None])[0]),
-        _interval(kendall_tau(drawn[:, :n_runs], drawn[:, n_runs:]), confidence),
+        percentiles(kendall_tau(drawn[:, :n_runs], drawn[:, n_runs:]), confidence),
     )
     both = (tau_ap(means[0], means[1]) + tau_ap(means[1], means[0])) / 2
     return JudgePair(
         pair.n_documents, pair.n_queries, pair.grades, pair.table, pair.kappas, tau, both
     )
-
-
-def kendall_tau(a: Floats, b: Floats) -> Floats:
-    """Kendall's tau-b between the rows of two arrays. NaN: all values of a row are equal.
-
-    Examples
-    --------
-    >>> kendall_tau(np.array([[1.0, 2, 3]]), np.array([[1.0, 3, 2]])).round(3)
-    array([0.333])
-    """
-    first, second = np.triu_indices(a.shape[1], 1)
-    # Means that differ by rounding are equal.
-    signs = [np.sign((x[:, first] - x[:, second]).round(12)) for x in (a, b)]
-    ties = np.sqrt((signs[0] ** 2).sum(axis=1) * (signs[1] ** 2).sum(axis=1))
-    concordant = (signs[0] * signs[1]).sum(axis=1)
-    taus: Floats = np.divide(concordant, ties, out=np.full(len(a), np.nan), where=ties > 0)
-    return taus
-
-
-def tau_ap(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:
-    """Correlation of two orders in which the top of the first counts more: tau_AP.
-
-    Of the items above each item by `a`, it is the mean share that `b` has above it too, from -1 to
-    1. Items that are tied by `b` are half above each other.
-
-    Examples
-    --------
-    >>> round(tau_ap([3, 2, 1], [3, 1, 2]), 3), round(tau_ap([3, 2, 1], [2, 3, 1]), 3)
-    (0.5, 0.0)
-    """
-    order = np.argsort(-np.asarray(a, dtype=np.float64), kind="stable")
-    ranked = np.asarray(b, dtype=np.float64)[order]
-    above = (1 + np.sign((ranked[:, None] - ranked).round(12))) / 2
-    n = len(ranked)
-    shares = np.triu(above, 1).sum(axis=0)[1:] / np.arange(1, n)
-    return float(2 * shares.mean() - 1)

@@ -48,8 +48,8 @@ _LEADS = {
     "holes": "As judged, a document that nobody judged counts as not relevant. Condensed lists "
     "leave such documents out. The other columns give them the grades that favour one side most.",
     "next": "Unjudged documents near the top of a run, those first that could turn a conclusion. "
-    "All of them are in judge-next.tsv: replace each -1 by a grade, and add the lines to the "
-    "judgments.",
+    "All of them are in judge-next.tsv: replace -1 by a grade, and add the lines to the "
+    "judgments. A line that still has -1 changes nothing.",
     "categories": "A gain that is established in one category and not in another need not differ "
     "between them. One test of all categories together answers that.",
     "judges": "Kappa is 1 if judges agree on all documents, and 0 if they agree as often as by "
@@ -173,7 +173,7 @@ class RunComparison(Comparison):
             return []
         first = next(iter(self.powers.values()))
         rows = [
-            [name, f"{found.detectable:.4f}", *(f"{gain.n_queries:,}" for gain in found.gains)]
+            [name, found.detectable_text, *(f"{gain.n_queries:,}" for gain in found.gains)]
             for name, found in self.powers.items()
         ]
         return [
@@ -223,7 +223,7 @@ def _of_runs(results: Mapping[str, Printed]) -> list[str | Table]:
 
 def _of(name: str, text: str) -> str:
     """A sentence after the name of its run."""
-    return f"{name}: {text[0].lower()}{text[1:]}"
+    return f"{name}: {_lowered(text)}"
 
 
 def compare_runs(
@@ -301,6 +301,12 @@ def compare_runs(
     """
     start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]
+    if not judges and (relevance_level is not None or same_scale):
+        given = "same_scale" if relevance_level is None else "relevance_level"
+        raise ValueError(
+            f"The '{given}' argument (--{given.replace('_', '-')}) is for several judges, and "
+            f"there is one. A measure has a level of its own: map(rel=2)."
+        )
     taken = as_runs(runs)
     if len(taken) < 2:
         raise ValueError(f"A comparison needs two runs or more. Got {', '.join(taken)} alone.")
@@ -318,7 +324,7 @@ def compare_runs(
     results = best_first(_results(pool, parsed), parsed[0])
     others = [name for name in results if name != baseline]
     against = paired(dict.fromkeys(others, baseline), results, parsed, test)
-    by_category, notes = {}, pool.notes
+    by_category, notes = {}, pool.notes_with(_tie_rules(parsed))
     if categories is not None:
         known = categories_by_query([pool.dataset], categories)
         ids = pool.dataset.query_ids.tolist()
@@ -356,7 +362,8 @@ def compare_runs(
         notes.append("No document has a text. Are the ids of the texts those of the runs?")
     tests = {name: against[name][parsed[0]] for name in others}
     powers = {
-        name: power(found, n_tests=len(others))
+        # No measure leaves [0, 1].
+        name: power(found, n_tests=len(others), largest=1.0)
         for name, found in tests.items()
         # Where all queries differ alike, or not at all, there is no variance to go by.
         if np.isfinite(found.effect_size) and found.ties < found.n_queries
@@ -389,6 +396,20 @@ def compare_runs(
         asked,
         texts,
     )
+
+
+def _tie_rules(measures: Sequence[Measure]) -> str:
+    """How documents of equal scores count, by the measures that count them so."""
+    names: dict[str, list[str]] = {}
+    for measure in measures:
+        names.setdefault(measure.tie_rules[measure.ties], []).append(str(measure))
+    if len(names) == 1:
+        return next(iter(names))
+    return " ".join(f"{', '.join(of_rule)}: {_lowered(rule)}" for rule, of_rule in names.items())
+
+
+def _lowered(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _corrected_for(n_tests: int) -> str:

@@ -12,6 +12,7 @@ from scipy import optimize, special, stats
 
 from localrank._base.printing import Printed, Table
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.significance import LEVEL, PairedTest, paired_test
 
 # Nobody judges more queries. Beyond it, a gain counts as out of reach.
@@ -41,7 +42,7 @@ class GainPower:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Power(Printed):
+class Power(Printed, Plotted):
     """Which gains a comparison on these queries can establish, by the paired t-test.
 
     Attributes
@@ -63,6 +64,9 @@ class Power(Printed):
         The smallest true gain that these queries establish with the wanted chance.
     detectable_interval : (float, float)
         The same for the ends of the interval of the standard deviation.
+    largest : float
+        The largest gain that is possible. Larger numbers than it say that there are too few
+        queries to establish any gain.
     """
 
     test: PairedTest
@@ -74,16 +78,34 @@ class Power(Printed):
     gains: list[GainPower]
     detectable: float
     detectable_interval: tuple[float, float]
+    largest: float = np.inf
+
+    @property
+    def detectable_text(self) -> str:
+        """The smallest true gain that is established, or that none is."""
+        return self._gain(self.detectable)
+
+    def _gain(self, gain: float) -> str:
+        return f"{gain:.4f}" if gain <= self.largest else f"over {self.largest:g}"
 
     @property
     def verdict(self) -> str:
         """How large a gain the comparison could have missed, in words."""
         n, (low, high) = self.test.n_queries, self.test.interval
+        often = f"in {100 * self.target:.0f} % of such comparisons"
+        if self.detectable <= self.largest:
+            smallest, largest = map(self._gain, self.detectable_interval)
+            found = (
+                f"{n:,} queries establish a true gain of {self.detectable_text} [{smallest}, "
+                f"{largest}] {often}; smaller ones are missed more often."
+            )
+        else:
+            found = (
+                f"{n:,} queries are too few: not even the largest possible gain, "
+                f"{self.largest:g}, is established {often}."
+            )
         return (
-            f"{n:,} queries establish a true gain of {self.detectable:.4f} "
-            f"[{self.detectable_interval[0]:.4f}, {self.detectable_interval[1]:.4f}] in "
-            f"{100 * self.target:.0f} % of such comparisons; smaller ones are missed more often. "
-            f"The difference lies between {low:+.4f} and {high:+.4f} with "
+            f"{found} The difference lies between {low:+.4f} and {high:+.4f} with "
             f"{100 * self.test.confidence:.0f} % confidence."
         )
 
@@ -100,6 +122,27 @@ class Power(Printed):
             for gain in self.gains
         ]
         return frame_of(columns_of(rows), library)
+
+    def chart(self) -> Chart:
+        """The chance to establish each gain, by the number of queries."""
+        most = max(self.test.n_queries, *(gain.n_queries for gain in self.gains))
+        counts = np.unique(np.geomspace(2, most, 24).round().astype(int))
+        each = self.level / self.n_tests
+        curves = {
+            f"gain {gain.gain:g}": (
+                counts.tolist(),
+                [t_test_power(gain.gain / self.deviation, int(n), each) for n in counts],
+            )
+            for gain in self.gains
+        }
+        title = f"Here {self.test.n_queries:,} queries; standard deviation {self.deviation:.3f}"
+        return Chart(
+            "curves",
+            panels={title: curves},
+            x_label="queries",
+            y_label="chance to establish it",
+            log_x=True,
+        )
 
     def _shown(self) -> list[str | Table]:
         rows = [
@@ -129,6 +172,7 @@ def power(
     level: float = LEVEL,
     power: float = 0.8,
     n_tests: int = 1,
+    largest: float = np.inf,
 ) -> Power:
     """How many queries establish a gain, with the variance that these queries show.
 
@@ -152,6 +196,9 @@ def power(
     n_tests : int, default=1
         The number of tests that p-values are corrected for. The level is divided by it, as in the
         first step of Holm's rule; later steps need fewer queries.
+    largest : float, default=infinity
+        The largest gain that is possible: 1 for a measure from 0 to 1. A larger gain that would be
+        established is not shown as a number.
 
     Examples
     --------
@@ -176,6 +223,8 @@ def power(
         raise ValueError(f"The 'n_tests' argument must be 1 or larger. Got {n_tests}.")
     if level / n_tests >= power:
         raise ValueError(f"The 'power' argument must be above the level. Got {power}.")
+    if not largest > 0:
+        raise ValueError(f"The 'largest' argument must be above 0. Got {largest}.")
     if not all(0 < gain < np.inf for gain in gains):
         raise ValueError(f"The 'gains' argument must have numbers above 0. Got {list(gains)}.")
     test = differences
@@ -215,6 +264,7 @@ def power(
         ],
         smallest * deviation,
         (smallest * low, smallest * high),
+        largest,
     )
 
 

@@ -1,24 +1,25 @@
-"""Documents that nobody judged: what they could change, and which to judge next."""
+"""Documents that nobody judged: what they could change in a comparison of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
-from localrank.data._atomic import atomic_write
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.data.trec import _escaped
-from localrank.evaluation._hole_bounds import HoleBounds, Places, hole_bounds, places_of
+from localrank.evaluation._hole_bounds import HoleBounds
+from localrank.evaluation._hole_verdicts import largest_p_value, verdict_on
+from localrank.evaluation._known_bounds import hole_bounds
+from localrank.evaluation._places import Places, places_of
+from localrank.evaluation.documents_to_judge import ToJudge, documents_to_judge
+from localrank.evaluation.plots.chart import Chart, Plotted
+from localrank.evaluation.plots.kinds import Interval
 from localrank.evaluation.significance import (
-    LEVEL,
     PairedTest,
     correct,
     corrected,
@@ -27,9 +28,6 @@ from localrank.evaluation.significance import (
 )
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-
-# Documents to judge that are printed.
-_N_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,70 +97,7 @@ class HoleTests:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ToJudge(Printed):
-    """Unjudged documents, those that could turn a conclusion first.
-
-    Attributes
-    ----------
-    query_ids, document_ids : ndarray of shape (n_documents,)
-    ranks : dict from run to ndarray of shape (n_documents,)
-        The rank in each run, the mean rank of tied documents. NaN: not retrieved.
-    moves : dict from run to ndarray of shape (n_documents,)
-        How much the mean difference to the baseline would move if the document had the highest
-        grade, and all other unjudged documents were not relevant.
-    could_turn : ndarray of bool of shape (n_documents,)
-        Whether it moves a conclusion that depends on the unjudged documents towards its turn.
-    """
-
-    query_ids: Array
-    document_ids: Array
-    ranks: dict[str, Floats]
-    moves: dict[str, Floats]
-    could_turn: Flags
-
-    def __len__(self) -> int:
-        return len(self.query_ids)
-
-    def to_frame(self, library: FrameLibrary | None = None) -> Any:
-        """One row per document; `library` as in `RankingDataset.to_frame`."""
-        columns: dict[str, Array] = {"query": self.query_ids, "document": self.document_ids}
-        columns |= {f"rank {name}": ranks for name, ranks in self.ranks.items()}
-        columns |= {f"move {name}": moves for name, moves in self.moves.items()}
-        return frame_of({**columns, "could_turn": self.could_turn}, library)
-
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write lines of qrels, `query 0 document -1`, separated by tabs.
-
-        Replace each -1, which says that nobody judged the document, by a grade.
-        """
-        pairs = zip(self.query_ids.astype(str), self.document_ids.astype(str), strict=True)
-        with atomic_write(path) as file:
-            file.writelines(
-                f"{_escaped(query)}\t0\t{_escaped(document)}\t-1\n".encode()
-                for query, document in pairs
-            )
-
-    def _shown(self) -> list[str | Table]:
-        title = f"Documents to judge next: {len(self):,}"
-        if len(self) > _N_SHOWN:
-            title += f", the first {_N_SHOWN}"
-        rows = []
-        for i in range(min(len(self), _N_SHOWN)):
-            first = min(self.ranks, key=lambda run: np.nan_to_num(self.ranks[run][i], nan=np.inf))
-            most = max(self.moves, key=lambda run: abs(self.moves[run][i]))
-            rows.append(
-                [
-                    str(self.query_ids[i]),
-                    str(self.document_ids[i]),
-                    f"{self.ranks[first][i]:g} in {first}",
-                    f"{self.moves[most][i]:+.4f} of {most}",
-                ]
-            )
-        return [Table(title, ["query", "document", "best rank", "largest move"], rows)]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Holes(Printed):
+class Holes(Printed, Plotted):
     """What unjudged documents could change in a comparison of runs.
 
     Attributes
@@ -221,6 +156,24 @@ class Holes(Printed):
         """One row per run; `library` as in `RankingDataset.to_frame`."""
         return frame_of(columns_of(self.rows), library)
 
+    def chart(self) -> Chart:
+        """The difference of each run to the baseline, as judged and by other readings.
+
+        Bounds have no mark, only a line.
+        """
+        marks: dict[str, list[Interval]] = {"as judged": [], "condensed": []}
+        if any(test.best is not None for test in self.tests.values()):
+            marks["over all grades of unjudged documents"] = []
+        for test in self.tests.values():
+            marks["as judged"].append(_interval(test.as_judged))
+            marks["condensed"].append(_interval(test.condensed))
+            if test.best is not None and test.worst is not None:
+                ends = (test.worst.mean_difference, test.best.mean_difference)
+                marks["over all grades of unjudged documents"].append((np.nan, ends, False))
+        title = f"{self.measure} less that of {self.baseline}; filled: p < 0.05, corrected"
+        size = 7.5, 1.8 + 0.6 * len(self.tests)
+        return Chart("intervals", panels={title: marks}, ticks=list(self.tests), size=size)
+
     def _shown(self) -> list[str | Table]:
         runs = [
             [
@@ -268,12 +221,13 @@ def holes(
     may have any grade that occurs in the collection, the same one for both runs. What lies outside
     of the pool is not considered.
 
-    Bounds are known for ndcg, p, recall, rbp, map and mrr with ties "averaged", "input" or
-    "document_id". For map, and for mrr with ties, the differences lie within the bounds, but need
-    not reach them; all others are exact. An unjudged document need not help a run that ranks it: it
-    also makes the ideal list better, and adds to the relevant documents that recall and average
-    precision divide by. So "all irrelevant" and "all relevant" are not the bounds.
-    `_hole_bounds.py` has the mathematics.
+    Bounds are known for ndcg, p, recall, f1 with a cutoff, rbp, map, mrr and success with ties
+    "averaged", "input" or "document_id". For map, and for mrr and success with ties, the
+    differences lie within the bounds, but need not reach them; all others are exact. An unjudged
+    document need not help a run that ranks it: it also makes the ideal list better, and adds to the
+    relevant documents that recall and average precision divide by. So "all irrelevant" and "all
+    relevant" are not the bounds.
+    The mathematics is at the head of `_gain_bounds.py` and its neighbours.
 
     A gain stands if it is established as judged and in both extreme cases, and if the paired
     t-test would establish it for all values between the bounds. The extreme cases alone would not
@@ -357,7 +311,15 @@ def holes(
         float(bounds.grades[-1]) if bounds is not None else float(max(labels.max(), 0.0)),
         runs,
         tests,
-        _to_judge(bounds, listed, places, ranks, runs, tests, baseline)
+        documents_to_judge(
+            bounds,
+            listed,
+            places,
+            ranks,
+            {name: run.as_judged for name, run in runs.items()},
+            {name: test.as_judged.sign if test.depends else None for name, test in tests.items()},
+            baseline,
+        )
         if bounds is not None
         else ToJudge(*(np.empty(0, "U1"),) * 2, {}, {}, np.empty(0, np.bool_)),
     )
@@ -436,7 +398,7 @@ def _tests(
         judged, condensed = tests["as_judged"][name], tests["condensed"][name]
         best, worst = tests["best"].get(name), tests["worst"].get(name)
         exact = bounds is not None and bounds.is_exact(places[name], places[baseline])
-        depends, verdict = _verdict(
+        depends, verdict = verdict_on(
             name,
             baseline,
             (judged, condensed, best, worst),
@@ -458,160 +420,16 @@ def _tests(
     return result
 
 
-def largest_p_value(low: Floats, high: Floats) -> float:
-    """An upper bound of the paired t-test's p over all differences between two bounds.
-
-    It is 1 if the mean could be zero. Otherwise let Q be the sum of squares and S the sum of the
-    n differences: t² = (n - 1) / (n Q / S² - 1), so the smallest t has the largest Q / S². For a
-    number u, let -g be the largest Q - 2 u S within the bounds. If g > 0, then
-    Q / S² <= (2 u S - g) / S² <= u² / g, the largest value over all S. To compute g, each
-    difference is at its upper bound if the middle of its bounds is above u, and at its lower one
-    otherwise. Between two middles Q and S do not change, so the best u there is Q / S, where the
-    bound is reached, or one of the middles.
-
-    Parameters
-    ----------
-    low, high : ndarray of shape (n_queries,)
-        NaN: the query is left out.
-
-    Examples
-    --------
-    >>> same = np.array([0.1, 0.3, 0.2, 0.4])
-    >>> round(largest_p_value(same, same), 4), round(float(stats.ttest_1samp(same, 0).pvalue), 4)
-    (0.0305, 0.0305)
-    >>> largest_p_value(same - 0.3, same)
-    1.0
-    """
-    counted = ~np.isnan(low)
-    low, high = low[counted], high[counted]
-    if high.sum() < 0:
-        low, high = -high, -low
-    n = len(low)
-    if n < 2 or low.sum() <= 0:
-        return 1.0
-    middle = (low + high) / 2
-    order = np.argsort(middle)
-    low, high, middle = low[order], high[order], middle[order]
-    # With the first j at the lower bound and the others at the upper one.
-    S = (
-        np.concatenate([[0.0], np.cumsum(low)])
-        + high.sum()
-        - np.concatenate([[0.0], np.cumsum(high)])
-    )
-    Q = np.concatenate([[0.0], np.cumsum(low**2)]) + (high**2).sum()
-    Q -= np.concatenate([[0.0], np.cumsum(high**2)])
-    inner = np.clip(Q / S, np.r_[-np.inf, middle], np.r_[middle, np.inf])
-    denominators = 2 * inner * S - Q
-    usable = (inner > 0) & (denominators > 0)
-    if not usable.any():
-        return 1.0
-    ratio = float((inner[usable] ** 2 / denominators[usable]).min())
-    spread = n * ratio - 1
-    return float(2 * stats.t.sf(np.sqrt((n - 1) / spread), n - 1)) if spread > 1e-12 else 0.0
-
-
-def _verdict(
-    name: str,
-    baseline: str,
-    tests: tuple[PairedTest, PairedTest, PairedTest | None, PairedTest | None],
-    largest_p: float | None,
-    exact: bool,
-    n_unjudged: int,
-) -> tuple[bool, str]:
-    """Whether the conclusion depends on the unjudged documents, and the sentence."""
-    judged, condensed, best, worst = tests
-    documents = (
-        "the unjudged document" if n_unjudged == 1 else f"the {n_unjudged:,} unjudged documents"
-    )
-    found = f"{judged.mean_difference:+.4f}, {p_text(judged.p)}"
-    kind = {1: "gain", -1: "loss", 0: "difference"}[judged.sign]
-    if judged.sign:
-        begin = f"{name}: the {kind} against {baseline} ({found})"
-    else:
-        begin = f"{name}: no difference to {baseline} is established as judged ({found})"
-    if n_unjudged == 0:
-        return False, f"{begin}{' stands' if judged.sign else ''}: every document is judged."
-    if best is None or worst is None or largest_p is None:
-        depends = condensed.sign != judged.sign
-        same = "is another" if depends else "is the same"
-        return depends, (
-            f"{begin}. Without {documents} the conclusion {same} "
-            f"({condensed.mean_difference:+.4f}, {p_text(condensed.p)}). Bounds are not known."
-        )
-    between = f"between {worst.mean_difference:+.4f} and {best.mean_difference:+.4f}"
-    if judged.sign == 0:
-        if best.mean_difference - worst.mean_difference < 1e-9:
-            return False, f"{begin}, and {documents} change nothing."
-        depends = best.sign != 0 or worst.sign != 0
-        open_or_not = "could establish one" if depends else "leave it open"
-        return depends, f"{begin}, and {documents} {open_or_not}: it lies {between}."
-    against = worst if judged.sign > 0 else best
-    if against.sign == judged.sign and largest_p < LEVEL:
-        return False, (
-            f"{begin} stands whatever {documents} are: it lies {between}, "
-            f"{p_text(largest_p)} at most."
-        )
-    if against.sign == judged.sign:
-        reason = f"the mean lies {between}, but values between the bounds may vary more"
-    else:
-        favoured = baseline if judged.sign > 0 else name
-        verb = "would be" if exact else "could be as little as"
-        reason = (
-            f"if they favour {favoured} as much as they can, the difference {verb} "
-            f"{against.mean_difference:+.4f} ({p_text(against.p)})"
-        )
-    return True, f"{begin} depends on {documents}: {reason}."
-
-
-def _to_judge(
-    bounds: HoleBounds,
-    listed: Flags,
-    places: Mapping[str, Places],
-    ranks: Mapping[str, Floats],
-    runs: Mapping[str, RunHoles],
-    tests: Mapping[str, HoleTests],
-    baseline: str,
-) -> ToJudge:
-    """The holes among the first documents of some run, by how far they move a conclusion."""
-    dataset = bounds.dataset
-    counted = ~np.isnan(runs[baseline].as_judged)
-    rows = np.flatnonzero(listed & bounds.is_hole & counted[dataset.query_index])
-    query = dataset.query_index[rows]
-    changes = {
-        name: bounds.if_relevant(at)[rows] - runs[name].as_judged[query]
-        for name, at in places.items()
-    }
-    moves = {name: (changes[name] - changes[baseline]) / counted.sum() for name in tests}
-    turning, largest = np.zeros(len(rows)), np.zeros(len(rows))
-    for name, move in moves.items():
-        # Rounding is no movement.
-        move[np.abs(move) < 1e-12] = 0.0
-        np.maximum(largest, np.abs(move), out=largest)
-        if tests[name].depends:
-            sign = tests[name].as_judged.sign
-            np.maximum(turning, np.abs(move) if sign == 0 else -sign * move, out=turning)
-    order = np.lexsort((-largest, -turning))
-    order = order[largest[order] > 0]
-    rows = rows[order]
-    if dataset.document_ids is None:
-        documents = rows - dataset.offsets[query[order]] + 1
-    else:
-        documents = dataset.document_ids[rows]
-    return ToJudge(
-        dataset.query_ids[query[order]],
-        documents,
-        {name: of_run[rows] for name, of_run in ranks.items()},
-        {name: move[order] for name, move in moves.items()},
-        turning[order] > 0,
-    )
-
-
 def _values(run: RunHoles) -> list[Floats | None]:
     return [run.as_judged, run.condensed, run.low, run.high]
 
 
 def _mean(values: Floats | None) -> float | None:
     return None if values is None else mean_of_queries(values)
+
+
+def _interval(test: PairedTest) -> Interval:
+    return test.mean_difference, test.interval, test.sign != 0
 
 
 def _cell(test: PairedTest | None) -> str:

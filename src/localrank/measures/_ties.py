@@ -160,18 +160,31 @@ def _arrange(
     tied = np.empty(len(scores), np.bool_)
     ends = np.empty(len(offsets) - 1, np.int64)
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    # Of a pool of runs, a run may have retrieved a small part: the others need no sorting.
+    retrieved, rows = np.empty(longest, np.float64), np.empty(longest, np.int64)
     for query in range(len(ends)):
         begin, end = offsets[query], offsets[query + 1]
-        sort_rows(scores, begin, end, order, spare)
+        n, last = 0, end
+        for row in range(end - 1, begin - 1, -1):
+            if scores[row] == -np.inf:
+                last -= 1
+                ranked[last] = labels[row]
+                tied[last] = True
+        for row in range(begin, end):
+            if scores[row] != -np.inf:
+                retrieved[n] = scores[row]
+                rows[n] = row
+                n += 1
+        sort_rows(retrieved, 0, n, order, spare)
         previous = np.nan
-        for i in range(end - begin):
-            score = scores[order[i]]
-            ranked[begin + i] = labels[order[i]]
+        for i in range(n):
+            score = retrieved[order[i]]
+            ranked[begin + i] = labels[rows[order[i]]]
             tied[begin + i] = score == previous
             previous = score
-        while end > begin and scores[order[end - begin - 1]] == -np.inf:
-            end -= 1
-        ends[query] = end
+        if last < end:
+            tied[last] = False
+        ends[query] = last
     return ranked, tied, ends
 
 

@@ -109,6 +109,11 @@ def _named() -> dict[str, type[Measure]]:
 
 def _measure(spelled: str, convention: str) -> type[Measure]:
     name, named = _spelling(spelled), _named()
+    if re.fullmatch("(alpha|α)[_-]?ndcg", name):
+        raise ValueError(
+            "alpha_ndcg needs judgments of subtopics: `localrank evaluate run.trec "
+            "diversity.qrels --measures alpha_ndcg@20`, or localrank.measures.alpha_ndcg."
+        )
     if name not in named:
         names = [measure.name for measure in measures_of("default")]
         raise unknown("There is no measure", name, named, names)
