@@ -50,10 +50,12 @@ def test_where_few_positions_are_swapped_features_tell_of_all(dataset, places):
 
 @pytest.mark.parametrize("name", ["pbm", "swaps", "em"])
 def test_without_features_too_few_swaps_are_refused(dataset, name):
-    with pytest.raises(ValueError, match=r"of how much position 3 is seen, and \d\d% of the cl") as e:
+    with pytest.raises(
+        ValueError, match=r"of how much position 3 is seen, and \d\d% of the cl"
+    ) as e:
         fitted_bias(name, swapped(dataset, 0, 1))
     assert "Shuffle lists a little at all positions" in str(e.value)
-    assert e.value.on_command_line.endswith("--clicks pbm --features FILE.")
+    assert e.value.on_command_line.endswith("let features tell: pbm, with --features FILE.")
 
 
 def test_a_chosen_model_that_swaps_do_not_tell_comes_from_features_or_from_itself(

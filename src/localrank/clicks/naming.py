@@ -60,7 +60,8 @@ def fitted_bias(
     features : RankingDataset, optional
         For "pbm" and "auto", where few documents were shown at several positions.
     say : callable, optional
-        Called with a line about what could not be estimated.
+        Called with a line about what could not be estimated, and with a sentence where the
+        position-based model is wrong for the log.
 
     Examples
     --------
@@ -103,9 +104,11 @@ def fitted_bias(
                 )
             return _known_below(clicks.GroupedPositionBias, log, None, tell)
         case "swaps" | "em":
-            return _known_below(partial(clicks.PositionBias, name), log, None, tell)
+            bias = _known_below(partial(clicks.PositionBias, name), log, None, tell)
+            return _checked(bias, log, say)
         case "pbm":
-            return _position_based(log, features, tell)
+            bias = _position_based(log, features, tell)
+            return _checked(bias, log, say) if bias.method == "swaps" else bias
     return models[name]().fit(log)
 
 
@@ -147,6 +150,18 @@ def _position_based(
     return bias
 
 
+def _checked(bias: Any, log: ClickLog, say: Callable[[str], None] | None) -> Any:
+    """The same, after a sentence where clicks do not depend on position and document alone."""
+    from localrank.clicks import check_position_model
+
+    # Without anybody to tell, there is no need to know.
+    if say is not None:
+        check = check_position_model(log, n_positions=bias.n_positions)
+        if check.is_refused:
+            say(f"{check} 'auto' chooses the best of them.")
+    return bias
+
+
 def _is_swapped(log: ClickLog) -> bool:
     """Whether a document was shown at two positions."""
     first = np.full(log.n_pairs, -1)
@@ -171,14 +186,14 @@ def _known_below(
     if below > MAX_CLICKS_BELOW:
         fault = (
             f"Nothing is known of how much position {n_known + 1} is seen, and {below:.0%} of the "
-            f"clicks are there or below. {bias.notes_[0]}"
+            f"clicks are there or below. {' '.join(bias.notes_)}"
         )
         if features is not None:
             raise ValueError(f"{fault} Leave the position out of the log.")
         raise AdvisedError(
             f"{fault} Shuffle lists a little at all positions, log another ranker too, or",
             "let features tell: fitted_bias('pbm', log, features).",
-            "let features tell: --clicks pbm --features FILE.",
+            "let features tell: pbm, with --features FILE.",
         )
     for note in bias.notes_:
         say(note)
