@@ -209,7 +209,7 @@ def described(lists: Lists) -> None:
     Which queries have which exponent depends on their mean feature vectors, with as much noise.
     """
     rng = np.random.default_rng(1)
-    z = Mean().transform(lists.dataset)
+    z = Mean().fit(lists.dataset).transform(lists.dataset)
     z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-9)
     told = z @ rng.normal(size=z.shape[1])
     names = np.where(told / told.std() + rng.normal(size=len(z)) > 0, "a", "b")
@@ -236,8 +236,9 @@ def described(lists: Lists) -> None:
                 alarms += bias.p_value_ <= 0.05
             common, adaptive = errors / N_GROUP_LOGS
             print(
-                f"{n_sessions:,} sessions, exponents 1 ± {step:g}: error of log examination: common "
-                f"{common:.3f}, described {adaptive:.3f}; p <= 0.05 in {alarms / N_GROUP_LOGS:.0%}"
+                f"{n_sessions:,} sessions, exponents 1 ± {step:g}: error of log examination: "
+                f"common {common:.3f}, described {adaptive:.3f}; p <= 0.05 in "
+                f"{alarms / N_GROUP_LOGS:.0%}"
             )
 
 

@@ -190,7 +190,7 @@ class DescribedPositionBias(Estimator):
         full = _maximised(common, np.ones_like(curve_alone), *world)
         information = _derivatives(full, *world)[1]
         # Where w is fitted, queries seem to agree more than they do.
-        inverse = np.linalg.pinv(information, hermitian=True)
+        inverse = np.asarray(np.linalg.pinv(information, hermitian=True), np.float64)
         noise = noise_of(_derivatives(common, *world)[0], information, inverse)
         covariance = (inverse @ noise @ inverse)[n_curve:, n_curve:]
         self.spread_, self.coefficients_ = _shrunk(full[n_curve:], covariance)
