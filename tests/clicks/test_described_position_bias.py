@@ -4,7 +4,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime, minimize
 
 from localrank.clicks import ClickLog, DescribedPositionBias, PositionBehaviour, simulate_clicks
-from localrank.clicks.described_position_bias import _derivatives, _maximised, _shrunk
+from localrank.clicks.described_position_bias import (
+    _derivatives,
+    _likeliest_spread,
+    _maximised,
+    _shrunk,
+)
 from localrank.data import make_queries
 from localrank.representations import Mean
 
@@ -79,12 +84,20 @@ def test_no_other_parameters_are_more_likely():
 def test_coefficients_are_shrunk_by_their_errors():
     """With equal errors, all by the same share; the likeliest spread is that of the moments."""
     given = np.array([1.0, -1.0, 0.5, -0.5, 1.5, -1.5])
-    spread, shrunk = _shrunk(given, 0.04 * np.eye(6))
+    spread = _likeliest_spread(given, 0.04 * np.eye(6))
     assert_allclose(spread**2, (given**2).mean() - 0.04, rtol=0.12)
+    shrunk = _shrunk(given, 0.04 * np.eye(6), spread)
     assert_allclose(shrunk, given * spread**2 / (spread**2 + 0.04))
-    none, zeros = _shrunk(given, 1.5 * np.eye(6))
-    assert none == 0
-    assert (zeros == 0).all()
+    # Little more than their errors is no evidence.
+    for variance in (0.9, 1.5):
+        assert _likeliest_spread(given, variance * np.eye(6)) == 0
+
+
+def test_descriptions_that_tell_nothing_do_not_hide_the_others():
+    given = np.array([1.0, -1.0, 0.5, -0.5, 1.5, -1.5])
+    alone = _likeliest_spread(given, 0.04 * np.eye(6))
+    with_constants = np.diag([0.04] * 6 + [0.0] * 9)
+    assert _likeliest_spread(np.append(given, np.zeros(9)), with_constants) == alone > 0
 
 
 def test_queries_that_differ_by_their_description_have_their_own_curves(world):

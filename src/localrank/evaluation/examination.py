@@ -126,8 +126,8 @@ def examination_report(
     >>> scores = dataset.features[:, -1]
     >>> log = simulate_clicks(dataset, scores, PositionBehaviour(), n_sessions=20_000, shuffle=1)
     >>> report = examination_report(log)
-    >>> report.curves["swaps"].examination_[:3].round(1), report.models.best
-    (array([1. , 0.5, 0.3]), 'PositionBasedModel')
+    >>> report.curves["swaps"].examination_[:3].round(1), report.check.is_refused
+    (array([1. , 0.5, 0.3]), False)
     >>> report.plot().axes[0].get_xlabel()
     'position'
     """
