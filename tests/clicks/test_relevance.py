@@ -440,6 +440,7 @@ def test_rates_make_grades_of_relevance(dataset, log):
     assert set(expected) == {0, 1, 2}
     assert_array_equal(graded.labels, expected)
     # A query teaches as much as its relevance tells, however it is graded.
+    assert len(set(plain.document_weights)) > 1
     assert_array_equal(graded.document_weights, plain.document_weights)
 
 

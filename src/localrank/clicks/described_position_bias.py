@@ -196,8 +196,8 @@ class DescribedPositionBias(Estimator):
         self.coefficients_ = np.zeros(described.shape[1])
         if self.spread_:
             full = _maximised(common, np.ones_like(curve_alone), *world)
-            inverse = np.linalg.pinv(_derivatives(full, *world)[1], hermitian=True)
-            covariance = (inverse @ noise @ inverse)[n_curve:, n_curve:]
+            at_full = np.linalg.pinv(_derivatives(full, *world)[1], hermitian=True)
+            covariance = (at_full @ noise @ at_full)[n_curve:, n_curve:]
             self.coefficients_ = _shrunk(full[n_curve:], covariance, self.spread_)
         begin = np.append(common[:n_curve], self.coefficients_)
         return np.append(0.0, _maximised(begin, curve_alone, *world)[:n_curve])
