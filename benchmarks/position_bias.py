@@ -2,8 +2,8 @@
 
 Run with `python benchmarks/position_bias.py`: about ten minutes, one thread. Clicks are simulated
 on lists of MQ2007 (see measuring.py) or of made-up queries, ranked by a model that learned from 2 %
-of the labels. Name sections to run only some of them: curves, coverage, behaviours, groups, real,
-speed.
+of the labels. Name sections to run only some of them: curves, coverage, behaviours, groups,
+described, real, speed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from localrank.clicks import (
     Behaviour,
     CascadeBehaviour,
+    DescribedPositionBias,
     DynamicBayesianBehaviour,
     GroupedPositionBias,
     PositionBehaviour,
@@ -36,6 +37,7 @@ from localrank.clicks._swaps import Swaps
 from localrank.data import RankingDataset, make_queries, read
 from localrank.data.click_log import ClickLog
 from localrank.rankers import RankSVM
+from localrank.representations import Mean
 
 Floats = NDArray[np.float64]
 
@@ -201,6 +203,45 @@ def groups(lists: Lists) -> None:
         )
 
 
+def described(lists: Lists) -> None:
+    """Curves that depend on a query's description, beside a common one: exponent 1 ± a step.
+
+    Which queries have which exponent depends on their mean feature vectors, with as much noise.
+    """
+    rng = np.random.default_rng(1)
+    z = Mean().fit(lists.dataset).transform(lists.dataset)
+    z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-9)
+    told = z @ rng.normal(size=z.shape[1])
+    names = np.where(told / told.std() + rng.normal(size=len(z)) > 0, "a", "b")
+    for step in (0.0, 0.1, 0.5):
+        kinds: dict[str, Behaviour] = {
+            "a": PositionBehaviour(eta=1 + step), "b": PositionBehaviour(eta=1 - step)
+        }  # fmt: skip
+        of_queries = dict(
+            zip(
+                lists.dataset.query_ids.astype(str).tolist(),
+                np.where(names == "a", 1 + step, 1 - step),
+                strict=True,
+            )
+        )
+        for n_sessions in (N_SESSIONS // 2, N_SESSIONS // 10):
+            errors, alarms = np.zeros(2), 0
+            for seed in range(N_GROUP_LOGS):
+                log = lists.log(kinds, seed, n_sessions, names.tolist())
+                bias = DescribedPositionBias(Mean(), n_permutations=99).fit(log, lists.dataset)
+                eta = np.array([of_queries[query] for query in log.query_ids.astype(str)])
+                truth = -eta[log.session_queries[log.session_index]] * np.log(log.positions + 1.0)
+                for place, one in enumerate((bias.common_, bias)):
+                    errors[place] += np.abs(np.log(one.examination_of(log)) - truth).mean()
+                alarms += bias.p_value_ <= 0.05
+            common, adaptive = errors / N_GROUP_LOGS
+            print(
+                f"{n_sessions:,} sessions, exponents 1 ± {step:g}: error of log examination: "
+                f"common {common:.3f}, described {adaptive:.3f}; p <= 0.05 in "
+                f"{alarms / N_GROUP_LOGS:.0%}"
+            )
+
+
 def real(lists: Lists) -> None:
     """Two real logs: swaps and EM on one, clicks within people's grades on the other."""
     swapped = DATA / "clicks" / "swapped-sessions.jsonl.gz"
@@ -290,6 +331,7 @@ SECTIONS: dict[str, Callable[[Lists], None]] = {
     "coverage": coverage,
     "behaviours": behaviours,
     "groups": groups,
+    "described": described,
     "real": real,
     "speed": speed,
 }

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.clicks import PositionBehaviour, PositionBias, ranking_value, simulate_clicks
-from localrank.data import make_queries, write_run
+from localrank.data import make_queries, write_run, write_table
 from localrank.data.click_lines import read_click_log, write_click_log
 
 
@@ -84,3 +84,32 @@ def test_what_is_seen_may_be_told_otherwise(run, folder, seen):
     arguments = [folder / "old.trec", "--clicks", folder / "log.jsonl", "--seen", seen]
     code, out, error = run("evaluate", *arguments)
     assert (code, "old" in out) == (0, True), error
+
+
+def test_more_may_be_unseen_where_asked(run, folder):
+    run_path, log = folder / "odd.trec", folder / "log.jsonl"
+    code, out, error = run("evaluate", run_path, "--clicks", log, "--max-unseen", "1", "--json")
+    assert code == 0, error
+    read = read_click_log(log)
+    expected = ranking_value(read, run_path, PositionBias().fit(read), max_unseen=1)
+    assert_allclose(json.loads(out)["values"]["odd"]["value"], expected.value)
+
+
+def test_features_tell_what_is_seen_where_lists_never_change(run, folder, tmp_path):
+    dataset, _ = make_queries(30, random_state=1)
+    dataset = dataset.replaced(document_ids=np.arange(dataset.n_documents).astype(str))
+    shown_by = dataset.features[:, -1]
+    write_click_log(
+        simulate_clicks(dataset, shown_by, PositionBehaviour(), n_sessions=6000),
+        tmp_path / "fixed.jsonl",
+    )
+    write_table(dataset, tmp_path / "features.parquet")
+    command = "evaluate", folder / "old.trec", "--clicks", tmp_path / "fixed.jsonl"
+    code, _, error = run(*command)
+    assert (code, "let features tell: pbm, with --features FILE." in error) == (1, True)
+    code, out, error = run(*command, "--features", tmp_path / "features.parquet")
+    assert code == 0, error
+    assert "relevance is told by features" in error
+    assert "Estimated clicks per list" in out
+    code, _, error = run(*command, "--qid", "query")
+    assert (code, "Options of data go with --features FILE" in error) == (1, True)

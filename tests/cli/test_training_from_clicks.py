@@ -16,8 +16,15 @@ from localrank.clicks import (
     simulate_clicks,
 )
 from localrank.clicks.naming import BIASES, fitted_bias
-from localrank.data import RankingDataset, make_queries, write_click_log, write_letor, write_table
-from localrank.rankers import RankSVM
+from localrank.data import (
+    RankingDataset,
+    make_queries,
+    read_click_log,
+    write_click_log,
+    write_letor,
+    write_table,
+)
+from localrank.rankers import RankSVM, SVMMap
 
 
 @pytest.fixture(scope="module")
@@ -214,5 +221,78 @@ def test_a_log_without_swaps_is_told_the_option_that_needs_none(run, files, quer
         "--clicks", "swaps", "-o", files / "model.localrank",
     )  # fmt: skip
     assert code == 1
-    assert "use features: --clicks pbm." in err
+    assert "let features tell: pbm, with --features FILE." in err
     assert "PositionBias(" not in err
+
+
+def test_more_may_be_unseen_where_asked(run, files):
+    """Rankers of the features show much that the log never did."""
+    options = "--features", files / "features.parquet", "--methods", "best-feature", "--json"
+    refused, values = [], []
+    for share in ("0", "1"):
+        code, out, err = run("compare", files / "log.jsonl", *options, "--max-unseen", share)
+        assert code == 0, err
+        refused.append(list(json.loads(out)["refused"]))
+        values.append(list(json.loads(out)["values"]))
+    assert (refused, values) == ([["best-feature"], []], [[], ["best-feature"]])
+
+
+@pytest.mark.parametrize("name", ["pbm", "swaps", "em"])
+def test_a_model_that_is_wrong_for_the_log_is_said_to_be(run, files, queries, log, name):
+    train = queries.select(range(45))
+    cascade = simulate_clicks(
+        train, train.features[:, -1], CascadeBehaviour(), n_sessions=4000, shuffle=1
+    )
+    for one, told in ((cascade, 1), (log, 0)):
+        write_click_log(one, files / "log.jsonl")
+        _, _, err = trained(run, files, "--clicks", name, "--method", "best-feature")
+        assert err.count("The position-based model is wrong for this log: ") == told
+        assert err.count("'auto' chooses the best of them.") == told
+
+
+def test_how_much_is_seen_is_reported(run, files):
+    code, out, err = run("info", files / "log.jsonl", "--seen")
+    assert code == 0, err
+    assert "How much is seen, beside the first position" in out
+    assert "Nothing speaks against the position-based model" in " ".join(out.split())
+    code, out, err = run("info", files / "log.jsonl", "--seen", "--json")
+    seen = json.loads(out)["seen"]
+    curve = PositionBias().fit(read_click_log(files / "log.jsonl"))
+    np.testing.assert_allclose(seen["curves"]["swaps"]["examination"], curve.examination_)
+    np.testing.assert_allclose(seen["curves"]["swaps"]["intervals"], curve.intervals_)
+    assert seen["refused"] is False
+    assert seen["best"] in seen["click_models"]
+
+
+def test_features_are_for_the_report_of_what_is_seen(run, files, queries):
+    train = queries.select(range(45))
+    fixed = simulate_clicks(train, train.features[:, -1], PositionBehaviour(), n_sessions=4000)
+    write_click_log(fixed, files / "log.jsonl")
+    path, features = files / "log.jsonl", ("--features", files / "features.parquet")
+    code, out, err = run("info", path, "--seen", *features, "--json")
+    assert code == 0, err
+    assert list(json.loads(out)["seen"]["curves"]) == ["features"]
+    for options, message in (
+        (["--seen"], "let features tell: pbm, with --features FILE."),
+        (["--seen", "--qid", "query"], "Options of data go with --features FILE"),
+        (features, "log.jsonl is a click log, and --features is for"),
+    ):
+        code, _, err = run("info", path, *options)
+        assert (code, message in err) == (1, True), err
+    code, _, err = run("info", files / "features.parquet", "--seen")
+    assert (code, "--seen is for logs of clicks." in err) == (1, True)
+
+
+def test_grades_are_made_for_methods_that_need_them(run, files, queries, log):
+    model, _, err = trained(run, files, "--method", "svm-map", "--rates", "0.1,0.3")
+    train, test = queries.select(range(45)), queries.select(range(45, 60))
+    data = relevance_dataset(log, train, PositionBias().fit(log), rates=[0.1, 0.3])
+    np.testing.assert_allclose(model.predict(test), SVMMap().fit(data).predict(test))
+    options = "--features", files / "features.parquet", "--methods", "svm-map"
+    code, _, err = run("compare", files / "log.jsonl", *options)
+    assert (code, "All labels are above 0. Make grades from 0: of clicks, with --rates" in err) == (
+        1,
+        True,
+    )
+    code, _, err = run("compare", files / "log.jsonl", *options, "--rates", "0.1", "--json")
+    assert code == 0, err

@@ -149,6 +149,12 @@ def test_a_position_without_clicks_is_unknown_and_named():
     lists = [["a", "b", "c"], ["c", "a", "b"], ["b", "c", "a"]]
     log = ClickLog.from_sessions(["q"] * 6, lists * 2, [[0, 1], [0], [1], [0], [1], [0]])
     assert PositionBias().fit(log).notes_ == ("Position 3 has no click.",)
+    lists = [[*one, *"defg"] for one in lists]
+    log = ClickLog.from_sessions(["q"] * 6, lists * 2, [[0, 1], [0], [1], [0], [1, 4], [0]])
+    assert PositionBias().fit(log).notes_ == (
+        "Positions 3 to 4, 6 to 7 have no click.",
+        "Position 5 shows no document that was shown elsewhere.",
+    )
 
 
 def test_clicks_at_one_of_two_positions_alone_compare_nothing():

@@ -10,6 +10,7 @@ from localrank.clicks import (
     CascadeModel,
     ClickLog,
     PositionBehaviour,
+    PositionBias,
     TrustBiasModel,
     relevance_dataset,
     simulate_clicks,
@@ -22,7 +23,8 @@ from localrank.clicks.relevance import (
     told_by_features,
 )
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers import GBRT, LambdaMART, ListwiseLinear, RankSVM, SVMMap
+from localrank.rankers import GBRT, LGMML, LambdaMART, ListwiseLinear, RankSVM, SVMMap
+from localrank.recipes import local_rank
 
 SEEN = np.array([1.0, 0.5, 0.2])
 
@@ -428,3 +430,33 @@ def test_repeated_documents_and_logs_without_clicks_are_refused():
     once = RankingDataset.from_arrays([[0], [1]], qid=["q"] * 2, document_ids=["a", "b"])
     with pytest.raises(ValueError, match="nothing to learn: no document with features was clicked"):
         relevance_dataset(log, once)
+
+
+def test_rates_make_grades_of_relevance(dataset, log):
+    bias = PositionBias().fit(log)
+    plain = relevance_dataset(log, dataset, bias)
+    graded = relevance_dataset(log, dataset, bias, rates=[0.1, 0.3])
+    expected = (plain.labels >= 0.1).astype(int) + (plain.labels >= 0.3)
+    assert set(expected) == {0, 1, 2}
+    assert_array_equal(graded.labels, expected)
+    # A query teaches as much as its relevance tells, however it is graded.
+    assert len(set(plain.document_weights)) > 1
+    assert_array_equal(graded.document_weights, plain.document_weights)
+
+
+@pytest.mark.parametrize("rates", [[], [0.3, 0.1], [0.1, 0.1], [0, 0.5], [-1], [np.inf]])
+def test_rates_must_rise(dataset, log, rates):
+    with pytest.raises(ValueError, match=r"must be rising numbers above 0, such as \[0.1, 0.3\]"):
+        relevance_dataset(log, dataset, rates=rates)
+
+
+def test_rates_that_make_one_grade_are_refused(dataset, log):
+    with pytest.raises(ValueError, match=r"All documents reach 0 of the rates \[50\]"):
+        relevance_dataset(log, dataset, rates=[50])
+
+
+def test_methods_of_relevant_documents_need_grades_and_say_so(dataset, log):
+    with pytest.raises(ValueError, match=r"All labels are above 0. Set 'relevance_level', or"):
+        SVMMap().fit(relevance_dataset(log, dataset))
+    for ranker in (SVMMap(), LGMML(2), local_rank(n_clusters=2)):
+        ranker.fit(relevance_dataset(log, dataset, rates=[0.1]))

@@ -300,3 +300,11 @@ def test_lines_with_other_names_are_told_those_of_a_log(tmp_path):
     path.write_text('{"q": "tea", "docs": ["a"], "clicked": [0]}\n')
     with pytest.raises(ValueError, match="A line of a log of clicks has query, documents and"):
         read(path, labels="optional")
+
+
+def test_a_file_of_flags_is_refused_by_its_name(tmp_path):
+    path = tmp_path / "flags.jsonl"
+    line = {"query": "tea", "documents": ["a", "b", "c"], "clicks": [1, 0, 1]}
+    path.write_text(f"{json.dumps(line)}\n" * 10)
+    with pytest.raises(ValueError, match="flags.jsonl: each session has as many clicks as doc"):
+        read_click_log(path)

@@ -233,6 +233,13 @@ def test_a_log_of_which_nothing_is_left_is_refused():
         ({"clicks": [[0.5], [], []]}, "whole numbers from 0. Got 0.5"),
         ({"clicks": [["x"], [], []]}, "whole numbers from 0. Got 'x'"),
         ({"clicks": [[True], [], []]}, "whole numbers from 0. Got True"),
+        ({"clicks": [[0], [], [1, True]]}, "whole numbers from 0. Got True"),
+        ({"clicks": [[0], [], [2**64]]}, "No list has a position 18446744073709551616"),
+        ({"clicks": [0, 1, 2]}, "'clicks' must have a list for each session. Entry 0 is 0"),
+        ({"clicks": [[0], "1", []]}, "whole numbers from 0. Got '1'"),
+        ({"documents": [["x"], 7, ["y"]]}, "'documents' must have a list .* Entry 1 is 7"),
+        ({"documents": [["x"], {"x"}, ["y"]]}, "'documents' must have a list .* Entry 1 is {'x'}"),
+        ({"propensities": [1.0, 1.0, 1.0]}, "'propensities' must have a list for each session"),
         ({"bad": "ignore"}, "must be 'refuse' or 'drop'. Got 'ignore' instead"),
     ],
 )
@@ -240,6 +247,22 @@ def test_bad_input_is_refused(changed, message):
     given_ = {"queries": QUERIES, "documents": DOCUMENTS, "clicks": CLICKS} | changed
     with pytest.raises(ValueError, match=message):
         ClickLog.from_sessions(**given_)
+
+
+def test_flags_in_place_of_positions_are_refused():
+    """Read as positions, each 0 would be a click on the first document."""
+    shown, flags = [["x", "y", "z"]] * 10, [[0, 1, 0]] * 9 + [[0, 0, 0]]
+    with pytest.raises(ValueError, match="These are flags, and clicks must be positions from 0"):
+        ClickLog.from_sessions(["q"] * 10, shown, flags, bad="drop")
+    # A session that clicks one document less may be clicks in their order.
+    log = ClickLog.from_sessions(["q"] * 10, shown, [*flags[:9], [0, 1]])
+    assert log.n_clicks == 20
+
+
+def test_clicks_may_be_any_numbers_of_positions():
+    for clicks in ([{1}, (), [0]], [np.array([1]), [], range(1)], [[np.int32(1)], [], [0]]):
+        log = ClickLog.from_sessions(QUERIES, [["x", "y"]] * 3, clicks)
+        assert log.clicks.tolist() == [False, True, False, False, True, False]
 
 
 @pytest.mark.parametrize(

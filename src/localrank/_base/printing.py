@@ -166,6 +166,23 @@ def as_latex(table: Table) -> str:
     )
 
 
+def ranges(numbers: Iterable[int]) -> str:
+    """Numbers in a row as the first and the last.
+
+    Examples
+    --------
+    >>> ranges([1, 2, 3, 7])
+    '1 to 3, 7'
+    """
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ", ".join(" to ".join(map(str, part)) for part in parts)
+
+
 def terminal_width() -> int:
     """Characters in a line; 80 if there is no terminal."""
     return max(shutil.get_terminal_size().columns, NARROWEST)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank._base.printing import UNBROKEN, Table
+from localrank._base.printing import UNBROKEN, Table, ranges
 from localrank.cli._tables import print_facts, print_result, shortened
 from localrank.data._click_damage import counted
 
 if TYPE_CHECKING:
-    from localrank._base.arrays import Integers
+    from localrank._base.arrays import Floats, Integers
     from localrank.clicks import ClickLog
+    from localrank.evaluation import ExaminationReport
 
 # At most this many positions are printed. JSON has all.
 _MAX_POSITIONS = 20
@@ -120,7 +121,7 @@ def print_clicks(title: str, facts: dict[str, Any]) -> None:
             f"{_share(moved['n_documents_of_queries'], n_pairs)} of the documents of queries, "
             f"{_share(moved['n_impressions'], facts['n_impressions'])} of the impressions",
         ],
-        ["linked to position 1", _ranges(moved["linked_to_the_first_position"])],
+        ["linked to position 1", ranges(moved["linked_to_the_first_position"])],
         ["known propensities", "yes" if facts["propensities"] else "no"],
     ]
     if "times" in facts:
@@ -151,6 +152,36 @@ def print_clicks(title: str, facts: dict[str, Any]) -> None:
         print(f"{len(positions) - _MAX_POSITIONS:,} more positions are in the output of --json.")
 
 
+def seen_facts(report: ExaminationReport) -> dict[str, Any]:
+    """The report for scripts. Positions that nothing is known of have null."""
+    models = report.models
+
+    def plain(values: Floats) -> Any:
+        objects = values.astype(object)
+        objects[~np.isfinite(values)] = None
+        return objects.tolist()
+
+    return {
+        "curves": {
+            name: {"examination": plain(one.examination_), "intervals": plain(one.intervals_)}
+            for name, one in report.curves.items()
+        },
+        "refused": None if report.check is None else report.check.is_refused,
+        "sentence": report.sentence,
+        "notes": list(report.notes),
+        "click_models": {
+            name: {
+                "log_likelihood": models.log_likelihood[name],
+                "minus_the_best": models.intervals[name],
+                "perplexity": models.perplexity[name],
+                "perplexity_by_position": models.perplexity_by_position[name].tolist(),
+            }
+            for name in models.models
+        },
+        "best": models.best,
+    }
+
+
 def _share(n: int, total: int) -> str:
     return f"{n:,} ({100 * n / total:.1f}{UNBROKEN}%)"
 
@@ -158,20 +189,3 @@ def _share(n: int, total: int) -> str:
 def _bar(share: float) -> str:
     """A bar with room for the longest, so that all begin at the same place."""
     return ("█" * round(share * _BAR)).ljust(_BAR, UNBROKEN)
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Numbers in a row as the first and the last.
-
-    Examples
-    --------
-    >>> _ranges([1, 2, 3, 7])
-    '1 to 3, 7'
-    """
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1] = [parts[-1][0], number]
-        else:
-            parts.append([number])
-    return ", ".join(" to ".join(map(str, part)) for part in parts)

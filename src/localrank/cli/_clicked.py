@@ -25,8 +25,8 @@ def read_with_features(
     paths : sequence of Path
         The files of the log.
     options : dict
-        As a user gave them. "features" are the files of features, "clicks" the name; what is left
-        goes to the reader of features.
+        As a user gave them. "features" are the files of features, "clicks" the name, "rates" where
+        grades begin, which is not read here; what is left goes to the reader of features.
     log_options : dict
         For the reader of the log.
     like : RankingDataset or Ranker, optional
@@ -36,6 +36,7 @@ def read_with_features(
 
     options = dict(options)
     files, name = options.pop("features", []), options.pop("clicks", next(iter(BIASES)))
+    options.pop("rates", None)
     check_bias(name)
     if not files:
         raise ValueError(
@@ -47,7 +48,9 @@ def read_with_features(
     return log, features, name
 
 
-def clicked_data(log: ClickLog, features: RankingDataset, name: str) -> RankingDataset:
+def clicked_data(
+    log: ClickLog, features: RankingDataset, name: str, rates: Sequence[float] | None = None
+) -> RankingDataset:
     """What a log says of relevance, as training data; how it was seen is said, too."""
     from localrank.cli._tables import say
     from localrank.clicks import relevance_dataset
@@ -58,4 +61,4 @@ def clicked_data(log: ClickLog, features: RankingDataset, name: str) -> RankingD
     curve = getattr(bias, "examination_", None)
     if curve is not None and np.ndim(curve) == 1:
         say(f"Seen, from the first position on: {' '.join(f'{p:.3f}' for p in curve)}")
-    return relevance_dataset(log, features, bias, say=say)
+    return relevance_dataset(log, features, bias, rates=rates, say=say)

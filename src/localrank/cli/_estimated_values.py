@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 def print_estimates(
     runs: Sequence[Path],
     log_path: Path,
+    options: DataOptions,
     log_options: DataOptions,
     *,
     seen: str,
     method: str,
+    max_unseen: float,
     as_json: bool,
 ) -> None:
-    """Print what each run would bring, and how sure the log is of their differences."""
+    """Print what each run would bring, and how sure the log is of their differences.
+
+    The options are for files of features, which some estimates of what is seen need.
+    """
     import numpy as np
 
-    from localrank.cli._inputs import read_clicks
+    from localrank.cli._inputs import features_of_log, read_clicks
     from localrank.cli._tables import print_json, print_table, say
     from localrank.clicks import UnseenRankingError, compare_rankings, ranking_value
     from localrank.clicks.naming import fitted_bias
@@ -33,19 +38,20 @@ def print_estimates(
 
     rankings: dict[str, Any] = as_runs(list(runs))
     log = read_clicks([log_path], log_options)
+    features = features_of_log(options)
     if seen == "propensities":
         bias = None
     elif seen == "none":
         bias = np.ones(log.n_positions)
     else:
-        bias = fitted_bias(seen, log, say=say)
+        bias = fitted_bias(seen, log, features, say)
     refused = {}
     # The method is any text here: the library refuses what it does not know.
-    options: dict[str, Any] = {"method": method}
+    asked: dict[str, Any] = {"method": method, "max_unseen": max_unseen}
     values: dict[str, RankingValue] = {}
     for name, run in rankings.items():
         try:
-            values[name] = ranking_value(log, run, bias, **options)
+            values[name] = ranking_value(log, run, bias, **asked)
         except UnseenRankingError as error:
             refused[name] = str(error)
             if len(rankings) == 1:
@@ -53,7 +59,7 @@ def print_estimates(
     differences: list[ValueDifference] = []
     if len(values) > 1:
         known = {name: rankings[name] for name in values}
-        values, differences = compare_rankings(log, known, bias, **options)
+        values, differences = compare_rankings(log, known, bias, **asked)
     if as_json:
         print_json(
             {

@@ -84,7 +84,8 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "rates": (
         "",
         "Click rates where the next grade begins, for example 0.05,0.2. By default, the number of "
-        "clicks is the label.",
+        "clicks is the label. To train from logs of clicks: relevance where the next grade begins. "
+        "By default, relevance is the label.",
         _LOGS,
     ),
     "unjudged": (
@@ -102,6 +103,12 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
 }
 # The options of commands that read logs of clicks, likewise.
 _CLICK_LOGS = "Logs of clicks"
+MAX_UNSEEN = 0.1
+MAX_UNSEEN_HELP = (
+    "With a log of clicks: the largest share of a ranking, weighted by position, that the log may "
+    "never have shown. Such documents count as the mean of their query. 1: estimate whatever the "
+    "log says."
+)
 _CLICK_OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "click_columns": (
         "",
@@ -250,6 +257,17 @@ def read_clicks(paths: Sequence[Path], log_options: DataOptions) -> ClickLog:
         )
     say_if_compiling()
     return read(paths, say=say, **log_options)
+
+
+def features_of_log(options: DataOptions) -> RankingDataset | None:
+    """The features of a log's documents, from the files in an option; None: it was not given."""
+    options = dict(options)
+    files = options.pop("features", [])
+    if files:
+        return read_data([Path(file) for file in files], options, labels="optional")
+    if options:
+        raise ValueError("Options of data go with --features FILE, the features of the documents.")
+    return None
 
 
 def gives_clicks(paths: Sequence[Path], options: Mapping[str, Any]) -> bool:

@@ -13,6 +13,8 @@ import typer
 
 from localrank.cli._inputs import (
     MAX_DOCUMENTS_HELP,
+    MAX_UNSEEN,
+    MAX_UNSEEN_HELP,
     DataOptions,
     on_cluster,
     reads_clicks,
@@ -114,6 +116,9 @@ def compare(
         "With --runs, also as --categories: a file; the gain in each category is tested.",
     ),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
+    max_unseen: float = typer.Option(
+        MAX_UNSEEN, min=0, max=1, help=MAX_UNSEEN_HELP, rich_help_panel="Logs of clicks"
+    ),
     n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
     seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
@@ -220,6 +225,8 @@ def _on_clicks(
         bias,
         measures=parse_measures(given["measures"] or "ndcg@10,ndcg@5,map", given["convention"]),
         baseline=given["baseline"] or None,
+        max_unseen=given["max_unseen"],
+        rates=options.get("rates"),
         random_state=given["seed"],
         say=say,
     )

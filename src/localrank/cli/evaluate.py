@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._inputs import DataOptions, gives_clicks, reads_clicks, reads_data
+from localrank.cli._inputs import (
+    MAX_UNSEEN,
+    MAX_UNSEEN_HELP,
+    DataOptions,
+    gives_clicks,
+    reads_clicks,
+    reads_data,
+)
 
 if TYPE_CHECKING:
     from localrank.cli._diversity import AlphaNDCG
@@ -57,6 +64,9 @@ def evaluate(
         help="With a log of clicks: the estimate, which is ips, snips or dr.",
         rich_help_panel="Logs of clicks",
     ),
+    max_unseen: float = typer.Option(
+        MAX_UNSEEN, min=0, max=1, help=MAX_UNSEEN_HELP, rich_help_panel="Logs of clicks"
+    ),
     *,
     options: DataOptions,
     log_options: DataOptions,
@@ -82,8 +92,16 @@ def evaluate(
                 "A log of clicks gives estimates of clicks: leave out --measures, --convention, "
                 "--per-query and --explain."
             )
-        runs = [run, *(data or [])]
-        print_estimates(runs, Path(log), log_options, seen=seen, method=estimate, as_json=as_json)
+        print_estimates(
+            [run, *(data or [])],
+            Path(log),
+            {name: value for name, value in options.items() if name != "clicks"},
+            log_options,
+            seen=seen,
+            method=estimate,
+            max_unseen=max_unseen,
+            as_json=as_json,
+        )
         return
     if not data:
         if log:

@@ -22,6 +22,14 @@ def info(
         help="Data (LETOR files, tables, partitions, feature logs), logs of clicks, or one model "
         "file."
     ),
+    seen: bool = typer.Option(
+        False,
+        "--seen",
+        help="Estimate how much each position is seen, say whether the estimate can be trusted, "
+        "and compare click models. With --features FILE, features tell where few documents were "
+        "shown at several positions.",
+        rich_help_panel="Logs of clicks",
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     options: DataOptions,
@@ -29,9 +37,10 @@ def info(
 ) -> None:
     """Describe data (queries, labels, features), a log of clicks, or a saved model.
 
-    Example: localrank info train.txt
+    Examples: localrank info train.txt;
+    localrank info log.jsonl --seen
     """
-    from localrank.cli._inputs import gives_clicks, read_clicks, read_data
+    from localrank.cli._inputs import features_of_log, gives_clicks, read_clicks, read_data
     from localrank.cli._tables import print_json
     from localrank.persistence import is_model, read_manifest
 
@@ -42,16 +51,24 @@ def info(
         else:
             _print_model(files[0], facts)
         return
-    options |= log_options
-    if gives_clicks(files, options):
-        from localrank.cli._click_facts import click_facts, print_clicks
+    if gives_clicks(files, options | log_options):
+        from localrank.cli._click_facts import click_facts, print_clicks, seen_facts
+        from localrank.evaluation import examination_report
 
-        facts = click_facts(read_clicks(files, options))
+        # Files of features, and how to read them, are for the report.
+        log = read_clicks(files, log_options if seen else options | log_options)
+        facts = click_facts(log)
+        report = examination_report(log, features_of_log(options)) if seen else None
         if as_json:
-            print_json(facts)
-        else:
-            print_clicks(", ".join(file.name for file in files), facts)
+            print_json(facts if report is None else facts | {"seen": seen_facts(report)})
+            return
+        print_clicks(", ".join(file.name for file in files), facts)
+        if report is not None:
+            print(f"\n{report}")
         return
+    if seen:
+        raise ValueError("--seen is for logs of clicks.")
+    options |= log_options
     facts = _describe(read_data(files, options, labels="optional"))
     if as_json:
         print_json(facts)

@@ -109,8 +109,9 @@ def train(
         from localrank.cli._clicked import clicked_data, read_with_features
 
         log, features, bias = read_with_features(data, options, log_options, like)
-        train_data, clicked = clicked_data(log, features, bias), True
-        options = {name: options[name] for name in options if name not in ("features", "clicks")}
+        train_data, clicked = clicked_data(log, features, bias, options.get("rates")), True
+        of_log = "features", "clicks", "rates"
+        options = {name: options[name] for name in options if name not in of_log}
     else:
         train_data, clicked = read_data(data, options | log_options, like=like), False
     parts = {"training": train_data}

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from localrank.clicks.counterfactual import policy_value as policy_value
     from localrank.clicks.counterfactual import ranking_value as ranking_value
     from localrank.clicks.dependent_click_model import DependentClickModel as DependentClickModel
+    from localrank.clicks.described_position_bias import (
+        DescribedPositionBias as DescribedPositionBias,
+    )
     from localrank.clicks.dynamic_bayesian_model import DynamicBayesianModel as DynamicBayesianModel
     from localrank.clicks.grouped_position_bias import GroupedPositionBias as GroupedPositionBias
     from localrank.clicks.interleaving import InterleavedClicks as InterleavedClicks

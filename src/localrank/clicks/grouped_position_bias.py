@@ -250,7 +250,7 @@ class GroupedPositionBias(Estimator):
         scores, bends = scores[:, 1:], bends[:, 1:, 1:]
         information = bends.sum(axis=0)
         inverse = np.linalg.inv(information)
-        noise = _noise(scores, information, inverse)
+        noise = noise_of(scores, information, inverse)
 
         own_duels = np.tensordot(member, duels, 1)
         separate = strengths(own_duels, everything)
@@ -323,7 +323,7 @@ def _counted(
     return swaps, np.concatenate(groups_of_sets)
 
 
-def _noise(scores: Floats, information: Floats, inverse: Floats) -> Floats:
+def noise_of(scores: Floats, information: Floats, inverse: Floats) -> Floats:
     """The covariance of the sum of all sets' scores.
 
     Where sets are few, it is drawn to a multiple of the information, which is not singular.

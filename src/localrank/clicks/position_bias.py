@@ -8,6 +8,7 @@ import numpy as np
 
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted
+from localrank._base.printing import ranges
 from localrank._base.rules import Rules, check_parameters, instance, number, one_of, optional, whole
 from localrank.clicks._duels import comparable, strengths
 from localrank.clicks._gamma_em import Estimate, Means, estimated, relevance_given, summed
@@ -285,25 +286,42 @@ def _check_known(known: Flags, clicks: Floats) -> None:
             "No position can be compared with the first one: no document was shown, and clicked, "
             "both there and elsewhere. Shuffle lists a little, log another ranker too, or",
             "use PositionBias(method='em').fit(log, features).",
-            "use features: --clicks pbm.",
+            "let features tell: pbm, with --features FILE.",
         )
 
 
 def _notes(known: Flags, swaps: Swaps) -> tuple[str, ...]:
     """Why positions are not known, a sentence for each reason."""
-    swapped = swaps.n_swapped()
-    reasons = {
-        "has no click": ~known & (swaps.clicks == 0),
-        "shows no document that was shown elsewhere": ~known & (swaps.clicks > 0) & (swapped == 0),
-        "has no clicks to compare with the first position": ~known
-        & (swaps.clicks > 0)
-        & (swapped > 0),
-    }
-    return tuple(
-        f"Position {place + 1} {reason}."
-        for reason, positions in reasons.items()
-        for place in np.flatnonzero(positions)
+    clicked, swapped = swaps.clicks > 0, swaps.n_swapped() > 0
+    reasons = (
+        ("has no click", "have no click", ~known & ~clicked),
+        (
+            "shows no document that was shown elsewhere",
+            "show no document that was shown elsewhere",
+            ~known & clicked & ~swapped,
+        ),
+        (
+            "has no clicks to compare with the first position",
+            "have no clicks to compare with the first position",
+            ~known & clicked & swapped,
+        ),
     )
+    return tuple(
+        f"{positions_named(places).capitalize()} {one if len(places) == 1 else several}."
+        for one, several, positions in reasons
+        if (places := np.flatnonzero(positions)).size
+    )
+
+
+def positions_named(places: Integers) -> str:
+    """Positions in words, counted from 1.
+
+    Examples
+    --------
+    >>> positions_named(np.array([1])), positions_named(np.array([1, 2, 3, 6]))
+    ('position 2', 'positions 2 to 4, 7')
+    """
+    return f"position{'s' if len(places) > 1 else ''} {ranges((places + 1).tolist())}"
 
 
 def _kinds(cells: Cells, used: Flags) -> Integers:

@@ -10,7 +10,7 @@ from localrank._base.arrays import Floats, Integers
 from localrank.clicks._duels import comparable, count_weighed_duels
 from localrank.clicks._gamma_em import summed
 from localrank.clicks._swaps import Resampling, Swaps, estimated_by_swaps, of_positions, sets_of
-from localrank.clicks.position_bias import PositionBias
+from localrank.clicks.position_bias import PositionBias, positions_named
 from localrank.data import RankingDataset
 from localrank.data.click_log import ClickLog
 
@@ -90,10 +90,11 @@ class PositionModelCheck:
         reasons = []
         limit = self.level / _N_TESTS
         if self.methods.p_value <= limit:
-            reasons.append(f"swaps and EM disagree at {_named(self.methods.positions)}")
+            reasons.append(f"swaps and EM disagree at {positions_named(self.methods.positions)}")
         if self.relevance.p_value <= limit:
+            places = self.relevance.positions
             reasons.append(
-                f"{_named(self.relevance.positions)} {_are(self.relevance.positions)} seen more or "
+                f"{positions_named(places)} {'is' if len(places) == 1 else 'are'} seen more or "
                 f"less where documents are clicked often elsewhere"
             )
         if self.p_after_click <= limit:
@@ -253,15 +254,3 @@ def _after_clicks(
     width = float(stats.t.ppf(1 - level / 2, n_used - 1)) * error
     p_value = float(2 * stats.t.sf(abs(ratio - 1) / error, n_used - 1))
     return ratio, (max(ratio - width, 0.0), ratio + width), p_value
-
-
-def _named(positions: Integers) -> str:
-    """Positions in words, counted from 1."""
-    numbers = (positions + 1).tolist()
-    if len(numbers) == 1:
-        return f"position {numbers[0]}"
-    return f"positions {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
-
-
-def _are(positions: Integers) -> str:
-    return "is" if len(positions) == 1 else "are"

@@ -109,6 +109,7 @@ def compare_rankers(
     baseline: str | None = None,
     test_share: float = 0.3,
     max_unseen: float = 0.1,
+    rates: Sequence[float] | None = None,
     random_state: int | None = 0,
     say: Callable[[str], None] | None = None,
 ) -> RankerComparison:
@@ -135,6 +136,8 @@ def compare_rankers(
         The share of the queries to judge by.
     max_unseen : float, default=0.1
         As for `ranking_value`.
+    rates : sequence of float or None, default=None
+        As for `relevance_dataset`.
     random_state : int or None, default=0
         Seed of the choice of queries.
     say : callable, optional
@@ -177,7 +180,8 @@ def compare_rankers(
     documents = _with_ids(features)
     train, test = (documents.select(np.sort(part)) for part in (drawn[n_test:], drawn[:n_test]))
     first, second = _sessions(log, train), _sessions(log, test)
-    learned = relevance_dataset(first, train, fitted_bias(bias, first, train, tell), say=tell)
+    seen = fitted_bias(bias, first, train, tell)
+    learned = relevance_dataset(first, train, seen, rates=rates, say=tell)
     fitted = {name: clone(ranker).fit(learned) for name, ranker in rankers.items()}
     return _judged(
         fitted, second, test, fitted_bias(bias, second, test, tell), measures, baseline,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -179,6 +181,7 @@ def relevance_dataset(
     prior: Prior = "features",
     unseen: Unseen = "prior",
     least_examination: float = 0.01,
+    rates: Sequence[float] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> RankingDataset:
     """A dataset whose labels are the relevance estimated from clicks, to train any ranker on.
@@ -214,13 +217,17 @@ def relevance_dataset(
         the lists had put them below. "leave out": nothing is learned from them.
     least_examination : float, default=0.01
         Examination below this counts as this: inverse propensities are clipped at its inverse.
+    rates : sequence of float or None, default=None
+        Rising relevance where the next grade begins, such as [0.1, 0.3]. The label of a document is
+        the number of rates that it reaches. For methods that tell relevant documents from others,
+        such as `SVMMap`, or learn each grade, such as `McRank`. None: labels are the relevance.
     say : callable, optional
         Called with a line about what was left out.
 
     Returns
     -------
     RankingDataset
-        Labels are not grades: 0 or larger, rarely above 1.
+        Without `rates`, labels are not grades: 0 or larger, rarely above 1.
 
     Examples
     --------
@@ -238,6 +245,7 @@ def relevance_dataset(
         ("least_examination", least_examination, number(above=0, most=1)),
     ):
         _check(name, value, rule)
+    _check_rates(rates)
     if prior is None:
         unseen = "leave out"
     pairs = pairs_of_rows(log, features)
@@ -249,16 +257,15 @@ def relevance_dataset(
     kept = shown if unseen == "leave out" else features.count(shown)[features.query_index] > 0
     dataset, counts = _only(features, kept), counts.taken(np.flatnonzero(kept))
     if prior is None:
-        return _labelled(dataset, counts.relevance())
+        return _graded(_labelled(dataset, counts.relevance()), rates)
     told: Floats | float = counts.mean
     if prior == "features":
         told = told_by_features(dataset, counts)
     strength = counts.strength(told)
     labels = counts.relevance(told, strength)
     labelled = _labelled(dataset, _unseen_below(dataset, labels, counts.exposure > 0))
-    return labelled.replaced(
-        document_weights=reliability(labelled, counts.variances(told, strength))
-    )
+    weights = reliability(labelled, counts.variances(told, strength))
+    return _graded(labelled, rates).replaced(document_weights=weights)
 
 
 def pairs_of_rows(log: ClickLog, features: RankingDataset) -> Integers:
@@ -357,6 +364,31 @@ def _unseen_below(dataset: RankingDataset, labels: Floats, shown: Flags) -> Floa
     totals = np.add.reduceat(np.where(shown, labels, 0.0), dataset.offsets[:-1])
     means = (totals / dataset.count(shown))[dataset.query_index]
     return np.where(shown, labels, np.minimum(labels, means))
+
+
+def _graded(dataset: RankingDataset, rates: Sequence[float] | None) -> RankingDataset:
+    """The same, with the number of rates that each label reaches as the label."""
+    if rates is None:
+        return dataset
+    grades = np.searchsorted(rates, dataset.labels, side="right").astype(np.float64)
+    if grades.min() == grades.max():
+        raise ValueError(
+            f"All documents reach {grades[0]:g} of the rates {list(rates)}, so that there is "
+            f"nothing to learn. Relevance lies between {dataset.labels.min():.3g} and "
+            f"{dataset.labels.max():.3g}."
+        )
+    return dataset.replaced(relevance=locked(grades))
+
+
+def _check_rates(rates: Sequence[float] | None) -> None:
+    if rates is None:
+        return
+    rise = all(low < high for low, high in pairwise(rates))
+    if not len(rates) or not rise or not all(0 < rate < math.inf for rate in rates):
+        raise ValueError(
+            f"The 'rates' argument of relevance_dataset must be rising numbers above 0, such as "
+            f"[0.1, 0.3]. Got {rates!r} instead."
+        )
 
 
 def _check(name: str, value: object, rule: Rule) -> None:

@@ -21,6 +21,8 @@ CHANGING = "sessions of several queries, rankers or groups"
 UNREADABLE = "lines that cannot be read"
 UNKNOWN_QUERIES = "clicks of searches that are not in the log"
 WITHOUT_OBJECT = "clicks on no document"
+# In so many sessions, clicks that could be flags are no chance.
+_MANY_SESSIONS = 10
 
 
 class Damage:
@@ -42,6 +44,7 @@ class Damage:
         The sessions without a fault.
     counts : dict of int
         The number of sessions that are left out, by their fault. A session counts once.
+    source : str
 
     Examples
     --------
@@ -57,7 +60,8 @@ class Damage:
         check_bad(bad)
         self.kept = np.ones(n_sessions, np.bool_)
         self.counts: dict[str, int] = {}
-        self._bad, self._place, self._source = bad, place, source
+        self.source = source
+        self._bad, self._place = bad, place
 
     def found(self, wrong: Flags, fault: str, said: Callable[[int], str]) -> None:
         """Note that some sessions have a fault; `said` says it of one of them, by its number."""
@@ -71,7 +75,7 @@ class Damage:
         self.counts[fault] = self.counts.get(fault, 0) + len(new)
         if not self.kept.any():
             raise ValueError(
-                f"{self._source}no session is left: {', '.join(left_out_lines(self.counts))}."
+                f"{self.source}no session is left: {', '.join(left_out_lines(self.counts))}."
             )
 
 
@@ -103,6 +107,12 @@ def flags_of(places: Integers, n_clicks: Integers, sizes: Integers, damage: Dama
     >>> damage.counts
     {'sessions with a click on something that was not shown': 1}
     """
+    if len(sizes) >= _MANY_SESSIONS and _are_flags(places, n_clicks, sizes):
+        raise ValueError(
+            f"{damage.source}each session has as many clicks as documents, and all of them are 0 "
+            f"or 1. These are flags, and clicks must be positions from 0: [0, 2] in place of "
+            f"[1, 0, 1]."
+        )
     flags = np.zeros(sizes.sum(), np.bool_)
     sessions = np.repeat(np.arange(len(sizes)), n_clicks)
     right = (places >= 0) & (places < sizes[sessions])
@@ -118,6 +128,16 @@ def flags_of(places: Integers, n_clicks: Integers, sizes: Integers, damage: Dama
     damage.found(_of_sessions(~right, sessions, len(sizes)) & (sizes > 0), NOT_SHOWN, said)
     flags[offsets_of(sizes)[sessions[right]] + places[right]] = True
     return flags
+
+
+def _are_flags(places: Integers, n_clicks: Integers, sizes: Integers) -> bool:
+    """Whether the clicks of all sessions are a flag for each document, in place of positions."""
+    return bool(
+        places.size
+        and sizes.max() > 2
+        and (n_clicks == sizes).all()
+        and ((places == 0) | (places == 1)).all()
+    )
 
 
 def propensities_of(values: Floats, lengths: Integers, sizes: Integers, damage: Damage) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -149,8 +149,8 @@ class ClickLog:
         >>> log.left_out
         {'sessions without a document': 1, 'sessions with a document twice': 1}
         """
-        shown = [list(one) for one in documents]
-        clicked = [list(one) for one in clicks]
+        shown = _lists(documents, "documents", ordered=True)
+        clicked = _lists(clicks, "clicks")
         n_sessions, sizes = len(shown), np.fromiter(map(len, shown), np.int64, len(shown))
         if not n_sessions or not sizes.any():
             raise ValueError("A click log needs a session with a document. Got none.")
@@ -163,7 +163,9 @@ class ClickLog:
         flags = flags_of(_positions(clicked), n_clicks, sizes, damage)
         weights = None
         if propensities is not None:
-            given = _of_sessions([list(one) for one in propensities], n_sessions, "propensities")
+            given = _of_sessions(
+                _lists(propensities, "propensities", ordered=True), n_sessions, "propensities"
+            )
             lengths = np.fromiter(map(len, given), np.int64, n_sessions)
             weights = propensities_of(
                 np.array(list(chain.from_iterable(given)), np.float64), lengths, sizes, damage
@@ -502,6 +504,18 @@ class ClickLog:
         )
 
 
+def _lists(values: Iterable[Any], name: str, *, ordered: bool = False) -> list[list[Any]]:
+    """A list for each session. A set has no order."""
+    result = []
+    for place, value in enumerate(values):
+        if not isinstance(value, Iterable) or (ordered and isinstance(value, Set | Mapping)):
+            raise ValueError(
+                f"'{name}' must have a list for each session. Entry {place} is {value!r}."
+            )
+        result.append([*value])
+    return result
+
+
 def _of_sessions(values: list[Any], n_sessions: int, name: str) -> list[Any]:
     if len(values) != n_sessions:
         raise ValueError(
@@ -557,13 +571,18 @@ def _check_numbers(name: str, numbers: Integers, ids: Array) -> None:
 
 def _positions(clicked: list[list[int]]) -> Integers:
     """Positions that were clicked, session after session."""
-    places = np.array(list(chain.from_iterable(clicked)) or [0][:0], dtype=None)
-    if places.size and places.dtype.kind not in "iu":
-        raise ValueError(
-            f"'clicks' must hold positions, which are whole numbers from 0. Got "
-            f"{places.tolist()[0]!r}."
-        )
-    return places.astype(np.int64)
+    places = [*chain.from_iterable(clicked)]
+    for kind in {*map(type, places)}:
+        # Flags among numbers would become numbers.
+        if not issubclass(kind, int | np.integer) or kind is bool:
+            wrong = next(place for place in places if type(place) is kind)
+            raise ValueError(
+                f"'clicks' must hold positions, which are whole numbers from 0. Got {wrong!r}."
+            )
+    try:
+        return np.array(places, np.int64)
+    except OverflowError:
+        raise ValueError(f"No list has a position {max(places, key=abs)}.") from None
 
 
 def _finite(values: ArrayLike, name: str) -> Floats:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.documents_to_judge import ToJudge as ToJudge
     from localrank.evaluation.early_stopping import TrainingCurves as TrainingCurves
     from localrank.evaluation.early_stopping import training_curves as training_curves
+    from localrank.evaluation.examination import ExaminationReport as ExaminationReport
+    from localrank.evaluation.examination import examination_report as examination_report
     from localrank.evaluation.fold_results import FoldResult as FoldResult
     from localrank.evaluation.hyperplanes import HyperplaneCosines as HyperplaneCosines
     from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates

@@ -36,6 +36,7 @@ from localrank.data._content_order import content_order
 from localrank.data._filling import Filling
 from localrank.data._no_features import warn_of_suspects
 from localrank.data._shared_queries import warn_of_training_queries
+from localrank.data.errors import AdvisedError
 from localrank.data.sampling import SampleWarning
 from localrank.rankers._categories import as_seen, categories_rule, learned_from
 from localrank.rankers._inputs import (
@@ -231,9 +232,15 @@ def teaching(ranker: Ranker, dataset: RankingDataset, query_weights: Weights) ->
     if query_weights is not None:
         teaches = teaches & (query_weights > 0)
     if not teaches.any():
-        raise ValueError(
-            f"There is nothing to learn: no query of positive weight has {ranker._lesson()}."
-        )
+        fault = f"There is nothing to learn: no query of positive weight has {ranker._lesson()}."
+        low, high = dataset.label_bounds
+        if low.min() > 0 and (low < high).any():
+            raise AdvisedError(
+                f"{fault} All labels are above 0.",
+                "Set 'relevance_level', or make grades: relevance_dataset has 'rates' for clicks.",
+                "Make grades from 0: of clicks, with --rates 0.1,0.3.",
+            )
+        raise ValueError(fault)
     return teaches
 
 

@@ -22,7 +22,8 @@ from localrank.evaluation.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Curve = tuple[Sequence[float], Sequence[float]]
+# x and y, and the lower and upper bounds of a band, if any.
+Curve = Sequence[Sequence[float]]
 # A mean, its interval, and whether the mark is filled.
 Interval = tuple[float, tuple[float, float], bool]
 
@@ -91,8 +92,8 @@ def draw_curves(
 
     Parameters
     ----------
-    panels : dict from title to dict from name to (x, y)
-        Two sequences of equal length for each curve.
+    panels : dict from title to dict from name to (x, y) or (x, y, lower, upper)
+        Sequences of equal length for each curve. A band reaches from the lower to the upper bound.
     x_label, y_label : str
     log_x, log_y : bool, default=False
         Whether an axis is logarithmic; x has base 2.
@@ -105,8 +106,11 @@ def draw_curves(
     """
     figure, axes = titled_panels(panels)
     for panel, curves in zip(axes, panels.values(), strict=True):
-        for place, (name, (x, y)) in enumerate(curves.items()):
-            panel.plot(x, np.asarray(y, dtype=float), label=name, **look(place))
+        for place, (name, (x, y, *bounds)) in enumerate(curves.items()):
+            (line,) = panel.plot(x, np.asarray(y, dtype=float), label=name, **look(place))
+            if bounds:
+                low, high = (np.asarray(bound, dtype=float) for bound in bounds)
+                panel.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
         if log_x:
             panel.set_xscale("log", base=2)
             panel.xaxis.set_major_formatter("{x:g}")
