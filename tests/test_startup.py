@@ -72,6 +72,13 @@ def test_every_model_is_loaded_and_scores_without_what_training_needs(name):
     assert not modules_of(name)[1] & set(HEAVY)
 
 
+@pytest.mark.parametrize("name", ["best", "local-rank"])
+def test_kernels_are_read_from_files_without_what_compiling_needs(name):
+    modules_of(name)  # the first process may compile
+    _, after_scores = modules_of.__wrapped__(name)
+    assert not after_scores & {"numba.np.arrayobj", "numba.np.linalg", "numba.cpython.unicode"}
+
+
 def test_scikit_learn_is_imported_for_a_model_that_holds_its_classifier():
     assert "sklearn" in modules_of("forest")[0]
 

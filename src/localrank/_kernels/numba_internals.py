@@ -92,7 +92,8 @@ class _Cache:
 
             if not data.library.has_dynamic_globals:
                 to_bytes: Any = dumps
-                self._store.write(_key(sig, data.target_context), to_bytes(data._reduce()))
+                content = to_bytes(_without_empty_environments(data._reduce()))
+                self._store.write(_key(sig, data.target_context), content)
         except Exception as error:
             _warn(f"what was compiled cannot be kept: {type(error).__name__}: {error}")
 
@@ -101,6 +102,19 @@ class _Cache:
     def disable(self) -> None: ...
 
     def flush(self) -> None: ...
+
+
+def _without_empty_environments(parts: Any) -> Any:
+    """What is kept of a compiled function, less the functions in it that have no constants.
+
+    For each function that was compiled into it, numba keeps where its Python constants are, and
+    imports its module when it is read again: `np.empty` in a kernel imports most of numba, and
+    `a @ b` imports SciPy. The function's own constants are kept elsewhere.
+    """
+    *rest, environments = parts
+    if isinstance(environments, tuple):
+        environments = tuple(one for one in environments if getattr(one, "consts", True))
+    return (*rest, environments)
 
 
 def _key(sig: Any, target_context: Any) -> str:
