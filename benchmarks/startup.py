@@ -99,7 +99,7 @@ def new_machine() -> None:
         "s",
         aim=MARK_COMPILING,
         why="`localrank warmup --methods best --times` lists the kernels. The coordinates take "
-        "almost half. Two fifths of the time is LLVM's, the rest numba's, spread over all code.",
+        "almost half. LLVM takes most of the time, spread over all code.",
     )
     example = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     assert example is not None
