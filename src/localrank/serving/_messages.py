@@ -538,9 +538,7 @@ def openapi(settings: Settings) -> dict[str, Any]:
             "/v1/batch": ranks(
                 several, LiveRankings if live else Rankings, "Rank several lists.", False
             ),
-            "/v1/models/{name}/rank": ranks(
-                one, Ranking, "Rank a list with this model.", True
-            ),
+            "/v1/models/{name}/rank": ranks(one, Ranking, "Rank a list with this model.", True),
             "/v1/models/{name}/batch": ranks(
                 several, Rankings, "Rank several lists with this model.", True
             ),

@@ -59,6 +59,9 @@ from localrank.serving.settings import Settings
 if TYPE_CHECKING:
     from localrank.text import TextRanker
 
+_List = TypeVar("_List")
+_Read = TypeVar("_Read")
+
 _one = msgspec.json.Decoder(DocumentList)
 _several = msgspec.json.Decoder(Batch)
 _one_raw = msgspec.json.Decoder(RawList)
@@ -72,7 +75,6 @@ _says_runs = msgspec.json.Decoder(SaysRuns)
 _several_say_runs = msgspec.json.Decoder(SaysRunsBatch)
 _vector_of_raw: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Vector)
 _encoder = msgspec.json.Encoder()
-_List, _Read = TypeVar("_List"), TypeVar("_Read")
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
