@@ -128,6 +128,7 @@ def test_an_explanation_names_the_neighbours(client):
 def test_an_answer_may_be_a_table(client):
     pa = pytest.importorskip("pyarrow")
     answer = client.post("/v1/models/plain/rank", json=body_of("q4"), headers={"accept": ARROW})
+    assert answer.status_code == 200, answer.text
     table = pa.ipc.open_stream(answer.content).read_all()
     assert set(table["id"].to_pylist()) == set(body_of("q4")["vectors"])
 
