@@ -194,6 +194,41 @@ class Client:
             content["depth"] = depth
         return self._ranked(content, model, top, explain)
 
+    def rank_lists(
+        self,
+        lists: Mapping[str, Mapping[Id, float]],
+        *,
+        vectors: Mapping[Id, Sequence[float]] | None = None,
+        query: Id | None = None,
+        model: str | None = None,
+        top: int | None = None,
+        explain: bool = False,
+    ) -> Ranking:
+        """Fuse what several retrievers found for a query, with a model that fuses lists.
+
+        Parameters
+        ----------
+        lists : mapping
+            The list of each retriever, by its name in training: scores of documents by id. Empty:
+            it found nothing.
+        vectors : mapping, optional
+            The vector of each document by id, for a model that finds neighbours by vectors. None:
+            the model needs none, or knows them by the ids.
+        query, model, top, explain
+            As in `rank`.
+        """
+        runs = {
+            name: [{"id": document, "score": float(score)} for document, score in scores.items()]
+            for name, scores in lists.items()
+        }
+        content: dict[str, Any] = {"runs": runs, "query": query}
+        if vectors is not None:
+            content["vectors"] = {
+                str(document): [float(value) for value in vector]
+                for document, vector in vectors.items()
+            }
+        return self._ranked(content, model, top, explain)
+
     def _ranked(
         self, content: dict[str, Any], model: str | None, top: int | None, explain: bool
     ) -> Ranking:

@@ -9,6 +9,7 @@ from text.tiny_encoders import write_bert
 
 import localrank
 from localrank.data import read_run, read_table, write_table
+from localrank.evaluation import per_query_weights
 from localrank.fusion import Fusion, SmoothedFusion, lists_dataset
 from localrank.text import load_encoder, load_extractor
 
@@ -60,6 +61,8 @@ def test_the_run_has_all_queries_and_the_model_learned_from_the_judged_ones(run,
         f"has seen the judgments: do not measure {tmp_path / 'new' / 'fused' / 'fused.trec'}" in err
     )
     assert "Weights: list0" in err
+    judged = lists_dataset(lists, folder / "qrels.json")
+    assert f"a weight for each query help? {per_query_weights(judged).sentence}" in err
 
 
 def test_hybrid_says_what_it_chose(run, folder, tmp_path):
@@ -73,6 +76,10 @@ def test_hybrid_says_what_it_chose(run, folder, tmp_path):
     assert "smoothed fusion" in result["means"]
     assert result["means"]["hybrid"].keys() == {"ndcg@10", "map"}
     assert 0 <= result["tests"]["map"]["hybrid"]["p"] <= 1
+    weights = result["per_query_weights"]
+    assert weights["measure"] == "ndcg@10"
+    assert weights["one"] <= weights["control"] <= 1
+    assert weights["one"] <= weights["best"] <= 1
 
 
 def test_without_judgments_it_is_the_average(run, folder, tmp_path):

@@ -130,6 +130,28 @@ def test_the_score_is_the_weighted_mean_of_standardised_scores(judged):
     assert_allclose(ranker.predict(judged), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [4, 50])
+def test_explanations_call_members_as_the_choice_does(judged, n):
+    labels = np.where(judged.query_index < n, judged.labels, 0.0)
+    ranker = Hybrid(RankSVM()).fit(judged.replaced(relevance=labels))
+    told = ranker.explain(judged, "q7")
+    names = ["average", "tuned weights", "neighbours", "all columns"]
+    assert list(told.members) == (names if n == 50 else names[:1])
+    assert all(name in str(told) for name in told.members)
+    rows = slice(*judged.offsets[7:9])
+    assert_array_equal(told.member_scores[:, 0], average(judged)[rows])
+    assert "is -0. A" not in " ".join(str(told).split())
+
+
+def test_a_model_file_whose_members_have_no_names_is_refused(judged, tmp_path):
+    ranker = Hybrid().fit(judged)
+    for wrong in ({"average": {}}, {}, ["a", "b", "c"]):
+        ranker.gains_ = wrong
+        ranker.save(tmp_path / "model.localrank")
+        with pytest.raises(ValueError, match="Hybrid"):
+            localrank.load(tmp_path / "model.localrank")
+
+
 def test_few_judged_queries_stay_near_the_average_and_even(judged):
     few, many = Hybrid().fit(judged.select(np.arange(6))), Hybrid().fit(judged)
     assert few.weights_[0] > 5 / 11

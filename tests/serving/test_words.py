@@ -211,13 +211,13 @@ def test_a_shadow_is_compared_where_it_ranks_the_same_documents(serve, text_file
     assert counted("localrank_shadow_overlap_count") == 1
 
 
-def test_the_description_has_both_kinds_of_requests(client):
+def test_the_description_has_all_kinds_of_requests(client):
     described = client.get("/openapi.json").json()
     content = described["paths"]["/v1/rank"]["post"]["requestBody"]["content"]
     kinds = [
         one["$ref"].rpartition("/")[2] for one in content["application/json"]["schema"]["anyOf"]
     ]
-    assert kinds == ["DocumentList", "TextQuery"]
+    assert kinds == ["DocumentList", "TextQuery", "Runs"]
     assert described["components"]["schemas"]["TextQuery"]["required"] == ["query"]
 
 

@@ -94,6 +94,7 @@ def fuse(
     from localrank.cli._inputs import parse_measures, save_model
     from localrank.cli._tables import print_json, say
     from localrank.data import as_qrels, as_runs, write_table
+    from localrank.evaluation import per_query_weights
     from localrank.fusion import Fusion, SmoothedFusion, lists_dataset
     from localrank.registry import make_ranker
 
@@ -135,8 +136,17 @@ def fuse(
         methods = {**_simple(judged), method: ranker}
         fused = _cross_validated(methods, judged, n_folds, seed)
         result |= _tested({**runs, **fused}, judged, known, wanted, set(fused))
+        by_query = per_query_weights(judged, wanted[0], random_state=seed)
+        result["per_query_weights"] = {
+            "measure": str(by_query.measure),
+            "one": float(by_query.one.mean()),
+            "best": float(by_query.values.mean()),
+            "control": float(by_query.control.mean()),
+            "p": by_query.test.p,
+        }
         if not as_json:
             _print_test(result, wanted, method, n_folds)
+            say(f"Would a weight for each query help? {by_query.sentence}")
     ranker.fit(everything if judged is None else judged)
     choice = getattr(ranker, "choice_", None)
     result |= {

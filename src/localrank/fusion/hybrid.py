@@ -169,13 +169,17 @@ class Hybrid(Ranker):
         return np.ones(dataset.n_queries, np.bool_)
 
     def _check_fitted(self) -> None:
-        check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
+        named = isinstance(self.gains_, dict) and len(self._member_names()) == len(self.rankers_)
+        check_together(self, holds=named and have_features(self.n_features_in_, *self.rankers_))
 
     def _row_bytes(self) -> int:
         return max(ranker._row_bytes() for ranker in self.rankers_)
 
     def _members(self) -> Sequence[Ranker]:
         return self.rankers_
+
+    def _member_names(self) -> Sequence[str]:
+        return list(self.gains_) or [AVERAGE]
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.rankers_, self.weights_ = [Fusion("equal").fit_rows(dataset)], np.ones(1)

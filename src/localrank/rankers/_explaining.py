@@ -67,7 +67,7 @@ def facts_of(ranker: Ranker, documents: RankingDataset) -> dict[str, Any]:
         "document_ids": documents.document_ids,
         "labels": documents.relevance,
         "scores": finite_scores(ranker, documents, ranker.predict_rows(documents)),
-        "members": tuple(map(described, members)),
+        "members": tuple(ranker._member_names()),
         "member_scores": np.array(lists).reshape(len(lists), documents.n_documents).T,
         "contributions": result,
         "no_contributions": reason,

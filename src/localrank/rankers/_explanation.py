@@ -158,7 +158,8 @@ class Explanation(Printed):
             rest = entries[row].sum() - entries[row, most].sum()
             rows.append([*cells, *[""] * (len(PLACES) - len(cells)), f"{rest:+.3g}"])
         return [
-            f"The mean score of query {self.query} is {round(contributions.base[0], 6):g}. A "
+            # A mean of scores that are centred may be -0.
+            f"The mean score of query {self.query} is {round(contributions.base[0], 6) + 0.0:g}. A "
             f"document's contributions add up to its score minus this mean.",
             self._table("with the features that contribute most", [*PLACES, "others"], rows),
         ]

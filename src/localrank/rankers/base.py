@@ -367,6 +367,10 @@ class Ranker(Estimator):
         """The rankers whose lists this one merges."""
         return ()
 
+    def _member_names(self) -> Sequence[str]:
+        """What explanations call them."""
+        return [_explaining.described(member) for member in self._members()]
+
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """Contributions of the columns that `_predict` sees, of all together, and the base."""
         raise no_contributions(type(self).__name__, "its score is not a sum over features")

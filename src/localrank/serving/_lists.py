@@ -124,6 +124,19 @@ def as_dataset(
     )
 
 
+def nothing(n_features: int) -> RankingDataset:
+    """An empty list, for a query that no document matches."""
+    return RankingDataset._checked(
+        features=np.empty((0, n_features)),
+        relevance=None,
+        offsets=np.array([0, 0]),
+        query_ids=np.array(["1"]),
+        document_ids=None,
+        feature_names=None,
+        input_order=None,
+    )
+
+
 def check_compared(sizes: Integers, inputs: Inputs) -> None:
     """Refuse a list that is too long for a model that compares each document with each."""
     if inputs.compares and len(sizes) and int(sizes.max()) > MAX_COMPARED:
@@ -164,7 +177,7 @@ def vectors_of_list(
     """
     absent = [number for number, vector in enumerate(vectors) if vector is None]
     if len(absent) == len(vectors) and inputs.known is not None:
-        return _looked_up(ids, inputs.known)
+        return looked_up(ids, inputs.known)
     if absent:
         raise Refused(
             422,
@@ -182,7 +195,7 @@ def vectors_of_list(
     return RowVectors(table)
 
 
-def _looked_up(ids: Sequence[Id | None], index: Index) -> RowVectors:
+def looked_up(ids: Sequence[Id | None], index: Index) -> RowVectors:
     """The vectors of documents of an index. Raises `Refused` if one is not there."""
     for number, name in enumerate(ids):
         if name is None or str(name) not in index:

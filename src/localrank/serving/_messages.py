@@ -127,6 +127,57 @@ class TextQuery(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class Hit(Struct, forbid_unknown_fields=True, gc=False):
+    """A document that a retriever found."""
+
+    id: Id
+    score: Annotated[float, Meta(description="Larger is better.")]
+
+
+class Runs(Struct, forbid_unknown_fields=True):
+    """What several retrievers found for a query, for a model that fuses lists."""
+
+    runs: Annotated[
+        dict[str, list[Hit]],
+        Meta(
+            description="The list of each retriever, by its name in training. Empty: it found "
+            "nothing. Documents with the same id are the same.",
+            min_length=1,
+        ),
+    ]
+    vectors: Annotated[
+        dict[str, msgspec.Raw] | None,
+        Meta(
+            description="The vector of each document by its id, for a model that finds neighbours "
+            "by vectors: numbers, or base64 of little-endian numbers of 32 bits. Zeros say that a "
+            "document has none. By default, they are looked up, if the model has an index with "
+            "vectors."
+        ),
+    ] = None
+    query: Annotated[
+        Id | None,
+        Meta(description="Id of the query. All requests of a query are served by one model."),
+    ] = None
+
+
+class RunsBatch(Struct, forbid_unknown_fields=True):
+    """What several retrievers found for several queries."""
+
+    lists: Annotated[list[Runs], Meta(min_length=1)]
+
+
+class SaysRuns(Struct):
+    """A request with lists of retrievers, whatever is in them."""
+
+    runs: msgspec.Raw
+
+
+class SaysRunsBatch(Struct):
+    """A request with lists of retrievers for several queries, whatever is in them."""
+
+    lists: Annotated[list[SaysRuns], Meta(min_length=1)]
+
+
 class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, one for each query."""
 
@@ -419,7 +470,9 @@ def openapi(settings: Settings) -> dict[str, Any]:
     >>> sorted(openapi(Settings({"m": Path("m.localrank")}, {}))["paths"])[:3]
     ['/healthz', '/metrics', '/readyz']
     """
-    types: tuple[type, ...] = (DocumentList, TextQuery, Batch, Ranking, Rankings, Models, Problem)
+    types: tuple[type, ...] = (
+        DocumentList, TextQuery, Runs, Batch, RunsBatch, Ranking, Rankings, Models, Problem,
+    )  # fmt: skip
     live = settings.interleave is not None
     if live:
         types += (LiveRanking, LiveRankings, Clicks, Stored)
@@ -463,8 +516,9 @@ def openapi(settings: Settings) -> dict[str, Any]:
         answers = {"200": told(summary, kind, form), **refusals(*codes)}
         return {"get": {"summary": summary, "responses": answers, **({} if open_ else secured)}}
 
-    # The model decides whether a request holds features or words.
-    features_or_words = {"anyOf": [schema[DocumentList], schema[TextQuery]]}
+    # The model decides whether a request holds features, words, or lists of retrievers.
+    one = {"anyOf": [schema[DocumentList], schema[TextQuery], schema[Runs]]}
+    several = {"anyOf": [schema[Batch], schema[RunsBatch]]}
     status = {"type": "object", "properties": {"status": {"type": "string"}}}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -476,19 +530,17 @@ def openapi(settings: Settings) -> dict[str, Any]:
         },
         "paths": {
             "/v1/rank": ranks(
-                features_or_words,
+                one,
                 LiveRanking if live else Ranking,
                 "Rank a list of documents.",
                 False,
             ),
             "/v1/batch": ranks(
-                schema[Batch], LiveRankings if live else Rankings, "Rank several lists.", False
+                several, LiveRankings if live else Rankings, "Rank several lists.", False
             ),
-            "/v1/models/{name}/rank": ranks(
-                features_or_words, Ranking, "Rank a list with this model.", True
-            ),
+            "/v1/models/{name}/rank": ranks(one, Ranking, "Rank a list with this model.", True),
             "/v1/models/{name}/batch": ranks(
-                schema[Batch], Rankings, "Rank several lists with this model.", True
+                several, Rankings, "Rank several lists with this model.", True
             ),
             "/v1/models": tells("The models that are served.", JSON, schema[Models], "401"),
             "/metrics": tells("Counters for Prometheus.", "text/plain", {"type": "string"}, "401"),

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 import numpy as np
 
 from localrank._base.arrays import Floats
 from localrank._kernels.vectors import Singles
-from localrank.data import RankingDataset
 from localrank.data._row_vectors import RowVectors, joined_vectors
 from localrank.serving._arrow import read_arrow
 from localrank.serving._lists import (
@@ -27,6 +26,7 @@ from localrank.serving._lists import (
     check_names,
     coded,
     columns_of,
+    nothing,
     vector_of,
     vectors_of_list,
 )
@@ -43,16 +43,24 @@ from localrank.serving._messages import (
     RawBatch,
     RawList,
     Refused,
+    Runs,
+    RunsBatch,
+    SaysRuns,
+    SaysRunsBatch,
     TextQuery,
     Value,
     Vector,
 )
 from localrank.serving._models import Loaded
 from localrank.serving._number_tables import number_table
+from localrank.serving._runs import documents_of, fusible, joined
 from localrank.serving.settings import Settings
 
 if TYPE_CHECKING:
     from localrank.text import TextRanker
+
+_List = TypeVar("_List")
+_Read = TypeVar("_Read")
 
 _one = msgspec.json.Decoder(DocumentList)
 _several = msgspec.json.Decoder(Batch)
@@ -61,6 +69,10 @@ _several_raw = msgspec.json.Decoder(RawBatch)
 _one_of_texts = msgspec.json.Decoder(CategoryList)
 _several_of_texts = msgspec.json.Decoder(CategoryBatch)
 _words = msgspec.json.Decoder(TextQuery)
+_one_of_runs = msgspec.json.Decoder(Runs)
+_several_of_runs = msgspec.json.Decoder(RunsBatch)
+_says_runs = msgspec.json.Decoder(SaysRuns)
+_several_say_runs = msgspec.json.Decoder(SaysRunsBatch)
 _vector_of_raw: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Vector)
 _encoder = msgspec.json.Encoder()
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -117,6 +129,8 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
     try:
         lists = _documents(body, batch=batch)
     except msgspec.ValidationError as error:
+        if _of_runs(body, batch=batch):
+            return _asked_by_runs(body, settings, batch=batch)
         refused = Refused(422, f"{error}.")
         if (with_texts := _lists_with_texts(body, batch=batch)) is not None:
             return _asked_with_texts(with_texts, settings, refused)
@@ -218,6 +232,30 @@ def _asked_with_texts(lists: Sequence[DocumentList], settings: Settings, refused
     return Asked([each.query for each in lists], of_model)
 
 
+def _of_runs(body: bytes, *, batch: bool) -> bool:
+    """Whether a request has lists of retrievers, right or wrong."""
+    try:
+        (_several_say_runs if batch else _says_runs).decode(body)
+    except _NOT_JSON:
+        return False
+    return True
+
+
+def _asked_by_runs(body: bytes, settings: Settings, *, batch: bool) -> Asked:
+    """Decode a request with lists of retrievers."""
+    try:
+        asked = _several_of_runs.decode(body).lists if batch else [_one_of_runs.decode(body)]
+    except msgspec.ValidationError as error:
+        raise Refused(422, f"{error}.") from None
+    _check_sizes(settings, sum(len(documents_of(runs)) for runs in asked), len(asked))
+    return Asked(
+        [runs.query for runs in asked],
+        lambda model: joined(
+            _of_each(asked, lambda runs: fusible(runs, model.inputs)), model.inputs
+        ),
+    )
+
+
 def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
     """Decode a request without features as a query of words.
 
@@ -290,7 +328,7 @@ def list_of_words(asked: TextQuery, texts: TextRanker, max_documents: int) -> Li
     except ValueError as error:
         raise Refused(422, str(error)) from None
     if dataset is None:
-        dataset = _nothing(texts.n_features_in_)
+        dataset = nothing(texts.n_features_in_)
     names = [name if isinstance(name, str | int) else str(name) for name in ids]
     named = all(document.get("id") is not None for document in asked.documents or [])
     return Lists(dataset, [asked.query], [names], named)
@@ -313,25 +351,12 @@ def _check_keys(number: int, document: Mapping[str, Any], texts: TextRanker) -> 
         )
 
 
-def _nothing(n_features: int) -> RankingDataset:
-    """An empty list, for a query that no document matches."""
-    return RankingDataset._checked(
-        features=np.empty((0, n_features)),
-        relevance=None,
-        offsets=np.array([0, 0]),
-        query_ids=np.array(["1"]),
-        document_ids=None,
-        feature_names=None,
-        input_order=None,
-    )
-
-
 def lists_of_documents(lists: Sequence[DocumentList], inputs: Inputs) -> Lists:
     """The lists in the form that a model takes. Raises `Refused` that names the error's place."""
     return _joined(_of_each(lists, lambda each: _matrix(each, inputs)), lists, inputs)
 
 
-def _of_each(lists: Sequence[DocumentList], read: Callable[[DocumentList], Any]) -> list[Any]:
+def _of_each(lists: Sequence[_List], read: Callable[[_List], _Read]) -> list[_Read]:
     """What is read of each list. Names the list if it is refused."""
     results = []
     for number, documents in enumerate(lists):
