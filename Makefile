@@ -151,7 +151,8 @@ dry-release: setup
 	@rm -rf .cache/release && mkdir -p .cache/release
 	@$(BIN)/python tests/release.py copy .cache/release
 	@$(MAKE) --no-print-directory -C .cache/release dist BIN=$(CURDIR)/$(BIN)
-	@echo "Nothing was kept but .cache/release. In earnest: make version VERSION=...; make release"
+	@$(BIN)/python .cache/release/tests/release.py upload
+	@echo "This was a dry run in .cache/release. In earnest: make version VERSION=..., make release"
 
 portable: setup .venv/.kernels
 	@$(BIN)/python tests/portable.py

@@ -118,7 +118,7 @@ def commands(version: str) -> list[str]:
 
 
 def _next(version: str) -> str:
-    major, minor, _ = version.split(".")
+    major, minor = version.split(".")[:2]
     return f"{major}.{int(minor) + 1}.0"
 
 

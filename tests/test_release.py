@@ -108,6 +108,10 @@ def test_a_dry_run_has_the_last_commit_as_it_would_be_released(tmp_path):
     assert (tmp_path / "Makefile").exists()
 
 
+def test_a_candidate_is_followed_by_the_next_minor_version():
+    assert release.commands("0.1.0rc1")[-1] == "make version VERSION=0.2.0.dev0"
+
+
 def test_the_last_commands_are_of_the_version():
     assert release.commands("0.1.0")[-2:] == [
         ".venv/bin/twine upload dist/localrank-0.1.0*",
@@ -195,7 +199,7 @@ def test_the_image_runs_commands_that_there_are():
     ours = [command[1:] for command in commands if command[0] == "localrank"]
     assert [name for name, *_ in ours] == ["serve", "warmup"]
     for name, *arguments in ours:
-        command = get_command(app).commands[name]
+        command = get_command(app).commands[name]  # type: ignore[attr-defined]
         command.make_context(name, arguments, resilient_parsing=False)
     (installed,) = [command[-1] for command in commands if command[:2] == ["pip", "install"]]
     extras = re.fullmatch(r"localrank\[(.+)\]", installed)[1].split(",")

@@ -7,6 +7,7 @@ then, and with names of new methods to make theirs alone; `tests/test_golden.py`
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,7 +109,7 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def fitted(name: str) -> object:
+def fitted(name: str) -> Any:
     """A golden model, trained now."""
     dataset, _ = make_queries(20, n_documents=(3, 6), n_features=5, n_types=2, random_state=1)
     dataset = dataset.with_features(dataset.features)
@@ -129,7 +130,7 @@ def fitted(name: str) -> object:
     return models()[name].fit(dataset)
 
 
-def scores_of(name: str, model: object) -> list[float]:
+def scores_of(name: str, model: Any) -> list[float]:
     """What a golden model gives for documents that never change."""
     if name == "columns":
         return model.predict(read_table(table(), ignore=["url"])).tolist()
