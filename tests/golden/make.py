@@ -1,7 +1,8 @@
 """Makes the golden models: files with every class that a file may hold, and the scores each gives.
 
-Run with `python tests/golden/make.py` after a change of the format, which gets another number
-then, and with names of new methods to make theirs alone; `tests/test_golden.py` loads the files.
+`python tests/golden/make.py NAME` adds those of new methods; without names it writes all, which is
+for the time before a release: afterwards its files stay as they are (CONTRIBUTING.md, Deprecation).
+`tests/test_golden.py` loads the files.
 """
 
 import json
