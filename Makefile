@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package bench pages docs clean
+.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package dist version release \
+  dry-release portable bench pages docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
@@ -17,6 +18,9 @@ help:
 	@echo "make lowest     run the tests with the lowest versions of what localrank depends on"
 	@echo "make newest     run the tests of borrowed internals with the newest versions of everything"
 	@echo "make package    build the wheel and the sdist, and try them in a clean environment"
+	@echo "make portable   run the tests that need no other programs, as on macOS and Windows"
+	@echo "make dry-release   do all steps of a release with a copy of the last commit"
+	@echo "make release    check this commit, build and try it, and print how to upload it"
 	@echo "make bench   measure the claims of docs/speed.md and write it, on a quiet machine"
 	@echo "make pages DATA=DIR   make the pages of docs/reproduction whose code changed"
 	@echo "make docs    build the documentation into site/"
@@ -125,11 +129,33 @@ newest:
 	  -W ignore::FutureWarning $(wildcard $(DOOR_TESTS))
 
 package: setup
+	@$(MAKE) --no-print-directory dist
+
+dist:
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist
 	@$(BIN)/twine check --strict dist/*
 	@$(BIN)/check-wheel-contents dist/*.whl
 	@$(BIN)/python tests/try_package.py dist
+
+# What must be the same in the package, the changelog and the citation: make version VERSION=0.1.0
+version: setup
+	@$(BIN)/python tests/release.py version $(VERSION)
+
+release: setup
+	@$(BIN)/python tests/release.py check
+	@$(MAKE) --no-print-directory package
+	@$(BIN)/python tests/release.py upload
+
+dry-release: setup
+	@rm -rf .cache/release && mkdir -p .cache/release
+	@$(BIN)/python tests/release.py copy .cache/release
+	@$(MAKE) --no-print-directory -C .cache/release dist BIN=$(CURDIR)/$(BIN)
+	@$(BIN)/python .cache/release/tests/release.py upload
+	@echo "This was a dry run in .cache/release. In earnest: make version VERSION=..., make release"
+
+portable: setup .venv/.kernels
+	@$(BIN)/python tests/portable.py
 
 # On a quiet machine, about twenty minutes; what was measured at this commit is not measured again.
 bench: setup .venv/.kernels

@@ -29,7 +29,14 @@ NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
 # Pages whose blocks train for seconds.
 SLOW = [
     f"docs/{name}.md"
-    for name in ("compare", "how-to/tune", "local", "methods/adaptive-training", "tutorial")
+    for name in (
+        "coming-from/ranx",
+        "compare",
+        "how-to/tune",
+        "local",
+        "methods/adaptive-training",
+        "tutorial",
+    )
 ]
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
@@ -190,6 +197,16 @@ def test_every_page_is_in_the_navigation():
 def test_the_page_of_public_names_is_current():
     current = runpy.run_path(str(DOCS / "public_names.py"))["page"]()
     assert (DOCS / "reference" / "index.md").read_text() == current, "python docs/public_names.py"
+
+
+def test_pages_about_other_libraries_are_short():
+    lengths = {
+        page.stem: len(page.read_text().splitlines())
+        for page in (DOCS / "coming-from").glob("*.md")
+        if page.stem != "index"
+    }
+    assert {"lightgbm", "xgboost", "catboost", "ranklib", "ranx", "pyterrier"} == lengths.keys()
+    assert max(lengths.values()) <= 30
 
 
 def test_every_public_name_is_described():

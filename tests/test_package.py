@@ -88,20 +88,11 @@ def test_the_sdist_can_be_tested_and_holds_no_data(dist):
     assert not [name for name in names if name.startswith((".venv", ".cache", "site/", "dist/"))]
 
 
-def test_the_changelog_and_the_citation_are_of_this_version():
+def test_the_changelog_the_citation_and_the_recipe_are_of_this_version():
     version = localrank.__version__.partition(".dev")[0]
     first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert first[1] == version
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == version
-
-
-def test_what_the_workflow_runs_is_there():
-    makefile = (ROOT / "Makefile").read_text()
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
-    steps = [step for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
-    targets = [step["run"].removeprefix("make ") for step in steps if "make " in step["run"]]
-    assert {"lint", "docs", "lowest", "newest", "coverage", "package"} == set(targets)
-    for target in targets:
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
-    assert (ROOT / ".ci" / "run").exists()
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == version

@@ -524,6 +524,15 @@ def test_the_version_is_told(run, option):
     assert run(option)[1].strip() == f"localrank {localrank.__version__}"
 
 
+def test_letters_that_a_file_cannot_hold_are_replaced():
+    code = "import sys; sys.argv = ['localrank', 'methods']; from localrank.cli import main\n"
+    code += "try: main()\nexcept SystemExit: print(chr(0x2212))"
+    windows = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([sys.executable, "-c", code], env=windows, capture_output=True)
+    assert done.stdout.strip().endswith(b"?")
+    assert done.stderr == b""
+
+
 NAMES = list(get_command(app).commands)  # type: ignore[attr-defined]
 
 

@@ -145,6 +145,13 @@ def test_documents_come_from_standard_input(tmp_path):
     assert outputs[0] == outputs[1] != b""
 
 
+def test_a_system_without_a_file_of_standard_input_says_so(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("localrank.data.reading.STANDARD_INPUT", str(tmp_path / "none"))
+    code, _, err = run("train", "-", "-o", tmp_path / "model")
+    assert code == 1
+    assert "Standard input cannot be read on Windows. Give the name of a file" in err
+
+
 @pytest.fixture(scope="module")
 def counted_from_0(tmp_path_factory):
     """A LETOR file with ids from 0, and the model that the command trains on it."""

@@ -434,6 +434,7 @@ def test_a_failure_leaves_the_old_partitions(tmp_path):
     assert open_partitions(out).n_documents == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
 def test_a_killed_conversion_leaves_nothing_that_opens(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("".join(f"0 qid:{i} " + "1:1 2:2 3:3\n" for i in range(20_000)))

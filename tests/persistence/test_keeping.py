@@ -1,6 +1,5 @@
 """Training that was cut off goes on where it was, and ends with the same model."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -228,7 +227,7 @@ def test_a_killed_command_goes_on_where_it_was(options, tmp_path):
             assert client.poll() is None, client.stderr.read().decode()
             time.sleep(0.01)
     finally:
-        client.send_signal(signal.SIGKILL)
+        client.kill()
         client.wait()
         client.stderr.close()
     before = kept()

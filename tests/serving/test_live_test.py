@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -55,6 +56,13 @@ def body(named):
 def lines_of(folder) -> list[dict]:
     paths = sorted(folder.glob("clicks-*.jsonl"))
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+
+
+def test_a_system_without_locks_of_files_is_told(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    folder.mkdir()
+    with pytest.raises(ValueError, match="Run the live test on Linux or macOS"):
+        ClicksLog(folder, 1_000, 60)
 
 
 def test_an_answer_is_a_list_of_both_models(live, body):

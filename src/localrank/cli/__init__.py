@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -107,6 +108,9 @@ def main() -> None:
     """Run the command line. An error prints one line, and the exit code is 1."""
     # LightGBM's threads spin while they wait: on a busy machine that costs tenfold.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # On Windows, files and pipes may lack letters, such as a minus that is not a hyphen.
+        sys.stdout.reconfigure(errors="replace")
     # --debug may stand anywhere, also after the command.
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]

@@ -272,9 +272,9 @@ def features_of_log(options: DataOptions) -> RankingDataset | None:
 
 def gives_clicks(paths: Sequence[Path], options: Mapping[str, Any]) -> bool:
     """Whether files are logs of clicks."""
-    from localrank.data.reading import format_of
+    from localrank.data.reading import format_of, given_path
 
-    given = [Path("/dev/stdin" if str(path) == "-" else path) for path in paths]
+    given = [given_path(path) for path in paths]
     # --feature-log, which names a format, may be about the features beside a log.
     return format_of(given, None, options).gives_clicks
 

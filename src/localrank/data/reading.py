@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from localrank.data.dataset import RankingDataset
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+STANDARD_INPUT = "/dev/stdin"
 # Options of commands whose names are not those of the arguments.
 _ON_COMMAND_LINE = {
     "dtype": "--float32",
@@ -117,7 +119,7 @@ def read(
     ([[0.5], [2.0]], ('bm25',))
     """
     given = [path_or_paths] if isinstance(path_or_paths, str | PathLike) else path_or_paths
-    paths = [Path("/dev/stdin" if str(path) == "-" else path) for path in given]
+    paths = [given_path(path) for path in given]
     if not paths:
         raise ValueError("There is nothing to read: the list of paths is empty.")
     form = format_of(paths, format, options)
@@ -163,6 +165,17 @@ def read(
         return dataset
     known = read_vectors(vectors) if isinstance(vectors, str | PathLike) else Vectors.of(vectors)
     return dataset.with_vectors(known)
+
+
+def given_path(path: str | PathLike[str]) -> Path:
+    """A path that somebody gave. `-` is standard input."""
+    if str(path) != "-":
+        return Path(path)
+    if not os.path.lexists(STANDARD_INPUT):
+        raise ValueError(
+            "Standard input cannot be read on Windows. Give the name of a file instead of '-'."
+        )
+    return Path(STANDARD_INPUT)
 
 
 def format_of(

@@ -40,8 +40,13 @@ class ClicksLog:
     """
 
     def __init__(self, folder: Path, max_bytes: int, within: float) -> None:
-        import fcntl
-
+        try:
+            import fcntl
+        except ImportError:
+            raise ValueError(
+                "A log of clicks needs locks that Windows does not have. "
+                "Run the live test on Linux or macOS."
+            ) from None
         self.folder = folder
         self.within = within
         self._lock, self._unlock = fcntl.LOCK_EX, fcntl.LOCK_UN
