@@ -1,4 +1,4 @@
-"""Write the small table of wins in the README and on the first page.
+"""Write the small table of wins on the pages that claim them.
 
 Its numbers come from the stored page `reproduction/wins.md`. Run it when that page was made anew:
 `python docs/wins_table.py`. A test compares both.
@@ -11,7 +11,12 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 STUDY = DOCS / "reproduction" / "wins.md"
-PAGES = (DOCS.parent / "README.md", DOCS / "index.md")
+# The pages, and their way to the folder of the documentation.
+PAGES = {
+    DOCS.parent / "README.md": "docs/",
+    DOCS / "index.md": "",
+    DOCS / "methods" / "best.md": "../",
+}
 TITLE = "The recipes against global models of equal cost"
 # A recipe and an opponent of the study, and how the table calls them.
 ROWS = {
@@ -24,7 +29,7 @@ ROWS = {
 }
 PLACES = ("all", "held out")
 MEASURES = {"ndcg@10": "NDCG@10", "map": "MAP"}
-CELL = re.compile(r"([+-]\d\.\d{4}) \[.*?\] \((.*?); (.*?)\)")
+CELL = re.compile(r"([+-]\d\.\d{4}) \[(.*?), (.*?)\] \((.*?); (.*?)\)")
 BLOCK = re.compile(r"(?<=<!-- wins -->\n).*?(?=<!-- /wins -->)", re.DOTALL)
 LEVEL = 0.05
 
@@ -42,10 +47,10 @@ def block(study: str) -> str:
 
 
 NOTE = (
-    "Gains and losses. Bold ones are significant (p < .05) after Holm's correction for all tests "
-    'of [the study](docs/reproduction/wins.md); the others are ties. "All" is 2,643 queries of '
-    'four collections. "Held out" is the 1,092 of them that had no part in choosing the models of '
-    "`best`. Tests cover the chance of the queries and of three trainings.\n"
+    "Differences on 2,643 queries of four collections, and on the 1,092 of them that had no part "
+    "in choosing the models of `best`, with half of their 95 % intervals. They cover the chance "
+    "of the queries and of three trainings. Bold differences are established (p < .05) after "
+    "Holm's correction for all tests of [the study](docs/reproduction/wins.md).\n"
 )
 
 
@@ -58,13 +63,15 @@ def study_rows(study: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def gain(cell: str) -> str:
-    """The difference in a cell of the study, bold if it is significant after correction."""
+    """A cell of the study in short: bold if the difference is significant after correction."""
     found = CELL.fullmatch(cell)
     if found is None:
         raise ValueError(f"{STUDY.name}: a cell is not a difference with its p-values: {cell!r}.")
     difference = found[1].replace("0.", ".", 1).replace("-", "−")
-    corrected = 0.0 if found[3].startswith("<") else float(found[3])
-    return f"**{difference}**" if corrected < LEVEL else difference
+    half = (float(found[3]) - float(found[2])) / 2
+    corrected = 0.0 if found[5].startswith("<") else float(found[5])
+    shown = f"**{difference}**" if corrected < LEVEL else difference
+    return f"{shown}&nbsp;±&nbsp;{half:.4f}".replace("±&nbsp;0.", "±&nbsp;.")
 
 
 def with_table(page: str, study: str, folder: str) -> str:
@@ -74,10 +81,9 @@ def with_table(page: str, study: str, folder: str) -> str:
 
 
 def main() -> None:
-    """Write the table into both pages."""
+    """Write the table into the pages."""
     study = STUDY.read_text(encoding="utf-8")
-    for page in PAGES:
-        folder = "docs/" if page.parent != DOCS else ""
+    for page, folder in PAGES.items():
         text = page.read_text(encoding="utf-8")
         page.write_text(with_table(text, study, folder), encoding="utf-8")
 

@@ -241,23 +241,33 @@ def test_the_costs_in_the_readme_are_those_of_the_page_on_speed():
 WINS = runpy.run_path(str(DOCS / "wins_table.py"))
 
 
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", DOCS / "index.md"], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", WINS["PAGES"], ids=lambda path: path.name)
 def test_a_page_claims_what_the_study_found(path):
     page, study = path.read_text(), WINS["STUDY"].read_text()
-    folder = "docs/" if path.parent == ROOT else ""
     assert page.count("<!-- wins -->") == 1
-    assert WINS["with_table"](page, study, folder) == page, "python docs/wins_table.py"
+    current = WINS["with_table"](page, study, WINS["PAGES"][path])
+    assert current == page, "python docs/wins_table.py"
+
+
+def test_a_claim_is_of_its_own_row_and_place():
+    study = WINS["STUDY"].read_text()
+    rows = WINS["study_rows"](study)
+    assert "fast − 2 mixed" in {name for name, _ in rows}
+    changed = rows["fast − 2 mixed", "map"]["held out"]
+    new = study.replace(changed, "-0.4321 [-0.5000, -0.4000] (< .001; < .001)")
+    assert WINS["block"](new).count("**−.4321**&nbsp;±&nbsp;.0500") == 1
+    (line,) = (line for line in WINS["block"](new).splitlines() if "4321" in line)
+    assert line.startswith("| `fast` | two global models of mixed kinds |")
+    assert line.endswith("**−.4321**&nbsp;±&nbsp;.0500 |")
 
 
 @pytest.mark.parametrize(
     ("cell", "shown"),
     [
-        ("+0.0101 [+0.0050, +0.0150] (< .001; < .001)", "**+.0101**"),
-        ("-0.0090 [-0.0150, -0.0050] (.003; .049)", "**−.0090**"),
-        ("+0.0051 [+0.0001, +0.0101] (.040; .050)", "+.0051"),
-        ("-0.0002 [-0.0101, +0.0101] (.900; 1.000)", "−.0002"),
+        ("+0.0101 [+0.0050, +0.0150] (< .001; < .001)", "**+.0101**&nbsp;±&nbsp;.0050"),
+        ("-0.0090 [-0.0150, -0.0050] (.003; .049)", "**−.0090**&nbsp;±&nbsp;.0050"),
+        ("+0.0051 [+0.0001, +0.0101] (.040; .050)", "+.0051&nbsp;±&nbsp;.0050"),
+        ("-0.0002 [-0.0101, +0.0101] (.900; 1.000)", "−.0002&nbsp;±&nbsp;.0101"),
     ],
 )
 def test_a_claim_is_bold_if_it_holds_after_correction(cell, shown):
@@ -267,3 +277,47 @@ def test_a_claim_is_bold_if_it_holds_after_correction(cell, shown):
 def test_a_claim_that_cannot_be_read_is_refused():
     with pytest.raises(ValueError, match="not a difference"):
         WINS["gain"]("+0.0101 (< .001; < .001)")
+
+
+# How the pages call the rows of the board.
+ON_THE_BOARD = {
+    "`best`": "best",
+    "`best`, six models": "best",
+    "`one`": "one",
+    "`fast`, two models": "fast",
+    "six global models of mixed kinds, with CatBoost": "6 mixed with CatBoost",
+    "SymmetricTrees": "SymmetricTrees",
+    "CatBoost, QueryRMSE": "CatBoost QueryRMSE",
+    "CatBoost": "CatBoost QueryRMSE",
+    "LambdaMART": "LambdaMART",
+    "LightGBM, lambdarank": "LightGBM lambdarank",
+    "LightGBM": "LightGBM lambdarank",
+    "XGBoost, rank:ndcg": "XGBoost rank:ndcg",
+    "XGBoost": "XGBoost rank:ndcg",
+}
+
+
+@pytest.fixture(scope="module")
+def board():
+    """NDCG@10 of all queries by method, with default parameters, and what training took."""
+    page = (DOCS / "reproduction" / "scoreboard.md").read_text()
+    _, _, table = page.partition("### Every method, default parameters\n")
+    lines = [line for line in table.split("\n### ")[0].splitlines() if line.startswith("|")]
+    rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:])
+    return {row[0]: ("0" + row[-4].split(" / ")[0], row[-3]) for row in rows}
+
+
+def test_the_readme_has_the_numbers_of_the_board(board):
+    readme = (ROOT / "README.md").read_text()
+    (claim,) = re.findall(r"\(\[the board\].*?\): (.*?)\. On Yandex", readme)
+    for part in claim.removesuffix(" ").replace(" NDCG@10", "").split(", "):
+        name, _, value = part.rpartition(" ")
+        assert value == board[ON_THE_BOARD[name]][0], name
+
+
+def test_the_page_on_the_board_has_its_numbers(board):
+    page = (DOCS / "scoreboard.md").read_text()
+    rows = re.findall(r"^\| (.*?) \| (0\.\d{4}) \| (.*?) \|", page, re.MULTILINE)
+    assert len(rows) == 9
+    for name, value, seconds in rows:
+        assert (value, seconds) == board[ON_THE_BOARD[name]], name
