@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package dist version release \
-  dry-release portable bench pages docs clean
+  dry-release portable bench pages figures docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
@@ -23,6 +23,7 @@ help:
 	@echo "make release    check this commit, build and try it, and print how to upload it"
 	@echo "make bench   measure the claims of docs/speed.md and write it, on a quiet machine"
 	@echo "make pages DATA=DIR   make the pages of docs/reproduction whose code changed"
+	@echo "make figures DATA=DIR   both of these, and what the README and the first page quote of them"
 	@echo "make docs    build the documentation into site/"
 	@echo "make setup   create .venv/ with everything for the above"
 
@@ -163,6 +164,10 @@ bench: setup .venv/.kernels
 
 pages: setup .venv/.kernels
 	@$(BIN)/localrank reproduce all --data $(DATA) -o docs/reproduction
+
+# Hours on a quiet machine. Interrupted, each part goes on where it stopped.
+figures: pages bench
+	@$(BIN)/python docs/wins_table.py
 
 docs: setup
 	$(BIN)/python -m localrank.evaluation.plots docs/reproduction/figures/*.json
