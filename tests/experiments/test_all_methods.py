@@ -108,3 +108,10 @@ def test_counts_are_of_significant_differences(reproduction):
     counted = f"Of 5 methods: MQ2008 {better} significantly better and {worse} significantly worse."
     assert counted in reproduction.tables[0].note
     assert "Of 2 methods with models for groups of queries" in reproduction.tables[0].note
+
+
+def test_what_learns_from_features_takes_part_and_what_fuses_lists_does_not(data):
+    names = set(all_methods.rankers(Setting(data, n_jobs=1), seed=0))
+    assert {"lambdamart", "best", "local-rank", "shared-specific, per query"} <= names
+    assert not names & {"fusion", "hybrid", "reciprocal-rank-fusion", "smoothed-fusion"}
+    assert "duh-kirchhoff" not in names

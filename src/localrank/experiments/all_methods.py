@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from localrank.evaluation import Comparison, PairedTest, compare
+from localrank.evaluation._opponents import LEFT_OUT
 from localrank.evaluation.significance import corrected
 from localrank.experiments.repeated_runs import MEASURES, Repeats, short_p
 from localrank.experiments.reproduction import Reproduction, Value
@@ -27,8 +28,6 @@ from localrank.registry import METHODS, make_ranker
 EXPERIMENT = "all-methods"
 SEEDS = (0, 1)
 BASELINE = "lambdamart"
-# Not among the methods here: it trains a model for every query that it ranks.
-LAZY = "duh-kirchhoff"
 # Ni et al.'s own form of shared-specific: a specific part for each training query.
 PER_QUERY = "shared-specific, per query"
 # The methods with a model for each group of queries.
@@ -80,7 +79,7 @@ def reproduce(setting: Setting) -> Reproduction:
 
 def rankers(setting: Setting, seed: int) -> dict[str, Ranker]:
     """The methods with their default parameters, and Ni et al.'s form of shared-specific."""
-    names = FEW if setting.quick else [name for name in METHODS if name != LAZY]
+    names = FEW if setting.quick else [name for name in METHODS if name not in LEFT_OUT]
     made = {name: make_ranker(name, (), setting.n_jobs, seed) for name in names}
     return made | {PER_QUERY: query_blend(ranker=SharedRankSVM(), n_jobs=setting.n_jobs)}
 
