@@ -47,6 +47,7 @@ N_SESSIONS = sized(100_000, 2_000)
 N_LOGS = sized(500, 3)
 N_BEHAVIOUR_LOGS = sized(20, 1)
 N_GROUP_LOGS = sized(40, 1)
+N_DESCRIBED = sized((50_000, 10_000), (5_000, 3_000))
 N_NULL_LOGS = sized(1000, 2)
 GRADES = ("VITAL", "USEFUL", "RELEVANT_PLUS", "RELEVANT_MINUS", "IRRELEVANT")
 SHUFFLE = 1.0
@@ -224,7 +225,7 @@ def described(lists: Lists) -> None:
                 strict=True,
             )
         )
-        for n_sessions in (N_SESSIONS // 2, N_SESSIONS // 10):
+        for n_sessions in N_DESCRIBED:
             errors, alarms = np.zeros(2), 0
             for seed in range(N_GROUP_LOGS):
                 log = lists.log(kinds, seed, n_sessions, names.tolist())

@@ -29,8 +29,13 @@ HEAVY = (
 )
 # These hold classifiers of scikit-learn that users gave them, or train for each list.
 TRAINING = {"boosting", "forest", "neighbours", "duh-kirchhoff"}
+TRAINING |= {"extra-trees", "naive-bayes", "pipeline"}
+# These rank other things than rows of five numbers.
+OTHER_INPUT = {"columns", "text-ranker"}
 OTHERS = sorted(
-    path.stem for path in GOLDEN.glob("*.localrank") if path.stem not in {"best", *TRAINING}
+    path.stem
+    for path in GOLDEN.glob("*.localrank")
+    if path.stem not in {"best", *TRAINING, *OTHER_INPUT}
 )
 SERVE = """
 import json, sys

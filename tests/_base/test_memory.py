@@ -54,7 +54,7 @@ def test_a_container_has_its_own_limit(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("little_memory")
 def test_agglomerative_clustering_of_many_queries_is_refused():
     points = np.zeros((300, 1))
-    with pytest.raises(MemoryError, match=r"Agglomerative on 300 queries .* take k-means"):
+    with pytest.raises(MemoryError, match=r"Agglomerative on 300 queries .* use k-means"):
         Agglomerative(2).group(Mean(), points)
     with pytest.raises(MemoryError, match="DBSCAN on the distances of 300 queries"):
         group_queries(DBSCAN(metric="precomputed"), Mean(), points)

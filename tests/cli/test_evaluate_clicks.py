@@ -109,7 +109,7 @@ def test_features_tell_what_is_seen_where_lists_never_change(run, folder, tmp_pa
     assert (code, "let features tell: pbm, with --features FILE." in error) == (1, True)
     code, out, error = run(*command, "--features", tmp_path / "features.parquet")
     assert code == 0, error
-    assert "relevance is told by features" in error
+    assert "relevance is estimated from features" in error
     assert "Estimated clicks per list" in out
     code, _, error = run(*command, "--qid", "query")
     assert (code, "Options of data go with --features FILE" in error) == (1, True)

@@ -45,7 +45,8 @@ def test_where_few_positions_are_swapped_features_tell_of_all(dataset, places):
     """Positions that swaps do not reach are not seen as much as those that they do."""
     lines = []
     bias = fitted_bias("pbm", swapped(dataset, *places), dataset, lines.append)
-    assert lines == ["Few documents were shown at several positions: relevance is told by features"]
+    told = "Few documents were shown at several positions: relevance is estimated from features"
+    assert lines == [told]
     assert_allclose(bias.examination_, TRUTH, atol=0.08)
 
 

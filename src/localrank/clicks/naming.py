@@ -142,7 +142,7 @@ def _position_based(
         if features is None:
             raise
         swapped = "Few documents were" if _is_swapped(log) else "No document was"
-        say(f"{swapped} shown at several positions: relevance is told by features")
+        say(f"{swapped} shown at several positions: relevance is estimated from features")
         by_features: PositionBias = _known_below(partial(PositionBias, "em"), log, features, say)
         return by_features
     for line in lines:

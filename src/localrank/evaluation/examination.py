@@ -53,8 +53,8 @@ class ExaminationReport(Printed, Plotted):
         """Whether the position-based model is right, in words."""
         if self.check is None:
             return (
-                "Few documents were shown at several positions: relevance is told by features. "
-                "Whether the position-based model is right cannot be tested."
+                "Few documents were shown at several positions: relevance is estimated from "
+                "features. Whether the position-based model is right cannot be tested."
             )
         return str(self.check)
 
