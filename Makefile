@@ -69,7 +69,7 @@ KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_lim
   tests/data/test_id_table.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/representations/test_top_values.py tests/text/test_retrieval.py tests/text/test_stream.py \
-  tests/trees/test_sets.py \
+  tests/trees/test_sets.py tests/evaluation/test_hole_bounds.py \
   tests/rankers/rank_svm/test_rank_svm.py tests/rankers/feature_nets/test_pair_loss.py \
   tests/rankers/lgmml/test_warp.py tests/rankers/lgmml/test_lgmml.py \
   $(foreach module,$(KERNELS),$(wildcard \

@@ -19,9 +19,7 @@ STORED = Path(__file__).parents[2] / "docs" / "reproduction"
 COMMAND = "Run: localrank reproduce all --data DIR -o docs/reproduction"
 # Pages of earlier code, which the command has not made anew yet.
 OLDER = {
-    "where-coordinates-pay",
     "all-methods",
-    "engine-variants",
 }
 digest_of = cache(code_digest)
 
