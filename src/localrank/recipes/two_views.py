@@ -181,7 +181,7 @@ def one(
     `best` is trained first. Boosted regression trees in the coordinates within the query then
     learn its scores of the training documents. Only these trees are kept. They are larger and
     more than those of `best`: scores of six models are more than labels to learn. On public
-    collections the model ranks as well as six global models of different kinds, and 0.002 NDCG@10
+    collections the model ranks as well as six global models of different kinds, and 0.004 NDCG@10
     below `best`. To learn from lists without labels as well, see `localrank.rankers.distil`.
 
     Parameters
