@@ -165,8 +165,9 @@ bench: setup .venv/.kernels
 pages: setup .venv/.kernels
 	@$(BIN)/localrank reproduce all --data $(DATA) -o docs/reproduction
 
-# Hours on a quiet machine. Interrupted, each part goes on where it stopped.
-figures: pages bench
+# Hours on a quiet machine, all of one commit of the code. Interrupted, it goes on where it stopped.
+figures: bench
+	@$(BIN)/localrank reproduce all --data $(DATA) -o docs/reproduction --this-commit
 	@$(BIN)/python docs/wins_table.py
 
 docs: setup

@@ -175,16 +175,16 @@ def _line(row: dict[str, Any], command: str) -> str:
 
 
 def commit() -> str:
-    """The commit that is checked out, and whether files differ from it."""
+    """The last commit that changed the code or a script, and whether files differ from it."""
 
     def told(*arguments: str) -> str:
         return subprocess.run(
             ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    # The page itself does not count.
-    changed = told("status", "--porcelain", "--", ".", ":!docs/speed.md")
-    return told("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
+    measured = ("--", "src", "benchmarks", "pyproject.toml")
+    changed = told("status", "--porcelain", *measured)
+    return told("log", "-1", "--format=%h", "--abbrev=12", *measured) + (CHANGED if changed else "")
 
 
 def processor() -> str:

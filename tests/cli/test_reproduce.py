@@ -92,7 +92,7 @@ def test_an_unknown_experiment_is_refused_with_a_hint(run, folder):
     assert "no experiment 'local-ranks'. Did you mean 'local-rank'?" in err
 
 
-@pytest.mark.parametrize("option", [["--list"], ["--only", "wins"]])
+@pytest.mark.parametrize("option", [["--list"], ["--only", "wins"], ["--this-commit"]])
 def test_options_of_all_pages_are_refused_for_one_experiment(run, folder, option):
     code, _, err = run("reproduce", "lgmml", "--data", folder, *option)
     assert code == 1
@@ -144,6 +144,9 @@ def test_all_skips_fresh_pages_and_absent_collections(run, tmp_path):
     assert "lgmml-mq2008: fresh" in err
     assert f"lgmml-ohsumed: skipped: OHSUMED is not in {tmp_path}" in err
     assert re.search(r"lgmml-mq2008 +10.0 +fresh\n", run(*command, "--list")[1])
+    # Its commit is another one than that of today's code.
+    listed = run(*command, "--list", "--this-commit")[1]
+    assert re.search(r"lgmml-mq2008 +10.0 +to be made\n", listed)
 
 
 def test_all_of_a_folder_that_is_not_there_is_refused(run, tmp_path):

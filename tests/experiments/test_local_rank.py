@@ -217,7 +217,7 @@ def test_d_and_k_is_of_each_kernel_on_the_first_queries_of_each_fold(whole_run):
 
 def test_a_quick_run_judges_nothing(whole_run):
     assert {claim.verdict for claim in whole_run[0].claims} == {"not tested"}
-    assert "judges nothing" in whole_run[0].conclusion
+    assert "judges nothing" in whole_run[0].summary[0]
 
 
 def test_all_sections_get_the_cleaned_folds_and_the_trade_offs_of_the_global_model(whole_run):

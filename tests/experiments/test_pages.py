@@ -11,7 +11,8 @@ import pytest
 from localrank.experiments import EXPERIMENTS, Making, Reproduction
 from localrank.experiments import _pages as module
 from localrank.experiments._code_digest import FOLDER, code_digest, commit
-from localrank.experiments._pages import Page, make_pages, pages, verdicts, write_verdicts
+from localrank.experiments._page_text import page_text
+from localrank.experiments._pages import Page, make_pages, pages, verdicts, write_again
 from localrank.experiments.by_name import own_seeds
 from localrank.experiments.reproduction import Claim, Verdict
 
@@ -32,7 +33,10 @@ def test_a_stored_page_comes_from_todays_code(page):
         # Those that the command made have the digest of their code.
         assert record or "from earlier code" in (STORED / f"{page.name}.md").read_text()
         pytest.skip(f"{page.name} is of earlier code. {COMMAND}")
-    assert record, f"{page.name} is not stored, or was edited by hand. {COMMAND}"
+    assert record, f"{page.name} is not stored. {COMMAND}"
+    assert (STORED / f"{page.name}.md").read_text() == page_text(record), (
+        f"{page.name} is not what its record tells. {COMMAND}"
+    )
     assert not record["quick"], f"{page.name} is of a quick run. {COMMAND}"
     assert record["digest"] == digest_of(page.experiment), (
         f"{page.name} comes from other code than today's. {COMMAND}"
@@ -127,6 +131,9 @@ def test_code_in_a_repository_has_its_commit(tmp_path, monkeypatch):
     git("commit", "-m", "add")
     head = git("rev-parse", "--short=10", "HEAD")
     assert commit() == f"at commit {head}"
+    # Another file's commit is none of the code's.
+    git("commit", "--allow-empty", "-m", "more")
+    assert commit() == f"at commit {head}"
     # A page that was just written is no change of the code.
     (tmp_path / "page.md").touch()
     assert commit() == f"at commit {head}"
@@ -146,19 +153,26 @@ def written(folder, page, *, claims=(), seconds=60.0, quick=False, **options):
 OHSUMED, MQ2008 = Page("lgmml", "OHSUMED"), Page("lgmml", "MQ2008")
 
 
-def test_a_page_is_fresh_with_the_same_code_and_seeds_and_text(tmp_path):
+def test_a_page_is_fresh_with_the_same_code_and_seeds(tmp_path):
     assert not OHSUMED.is_fresh(tmp_path)
     written(tmp_path, OHSUMED)
     assert OHSUMED.is_fresh(tmp_path)
     assert not OHSUMED.is_fresh(tmp_path, seeds=(99,))
+    assert OHSUMED.is_fresh(tmp_path, commit="at commit 1a2b")
+    assert not OHSUMED.is_fresh(tmp_path, commit="at commit 3c4d")
     assert not MQ2008.is_fresh(tmp_path)
     for other in ({"digest": "0"}, {"seeds": (99,)}, {"quick": True}):
         written(tmp_path, OHSUMED, **other)
         assert not OHSUMED.is_fresh(tmp_path)
+
+
+def test_a_page_that_was_edited_by_hand_is_written_again_from_its_record(tmp_path):
     written(tmp_path, OHSUMED)
-    with (tmp_path / "lgmml-ohsumed.md").open("a") as file:
-        file.write("by hand")
-    assert not OHSUMED.is_fresh(tmp_path)
+    page = tmp_path / "lgmml-ohsumed.md"
+    before = page.read_text()
+    page.write_text("By hand.")
+    write_again(tmp_path)
+    assert page.read_text() == before
 
 
 def test_verdicts_stand_in_one_table_for_each_experiment(tmp_path):
@@ -166,7 +180,7 @@ def test_verdicts_stand_in_one_table_for_each_experiment(tmp_path):
     written(tmp_path, OHSUMED, claims=[better, Claim("b is fast", Verdict.NOT_TESTED, "3 s")])
     written(tmp_path, MQ2008, claims=[Claim("a is better", Verdict.NO, "-0.1")], seconds=90.0)
     written(tmp_path, Page("wins", "."), claims=[better])
-    write_verdicts(tmp_path)
+    write_again(tmp_path)
     text = (tmp_path / "verdicts.md").read_text()
     table = text.partition("### lgmml")[2].partition("###")[0]
     assert "| claim | [MQ2008](lgmml-mq2008.md) | [OHSUMED](lgmml-ohsumed.md) |" in table

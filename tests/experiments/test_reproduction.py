@@ -1,6 +1,5 @@
 import json
 import math
-from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from localrank.evaluation import paired_test
 from localrank.evaluation.plots import Chart, draw_charts
 from localrank.experiments import reproduction as base
+from localrank.experiments._page_text import page_text, table_text
 from localrank.experiments.reproduction import (
     Claim,
     Making,
@@ -70,7 +70,7 @@ def test_only_differences_have_a_sign():
 
 
 def test_tables_in_markdown_align_numbers_to_the_right(reproduction):
-    lines = reproduction.tables[0].markdown().splitlines()
+    lines = table_text(**reproduction.tables[0].as_text()).splitlines()
     assert lines[0] == "### Figure 11"
     assert lines[3] == "| --- | --- | ---: | ---: | ---: |"
     assert lines[-1] == "A note."
@@ -82,23 +82,49 @@ def test_numbers_of_numpy_print_like_pythons(value):
     assert text(np.int64(1234)) == "1,234"
 
 
-def test_the_conclusion_sorts_what_holds_from_what_does_not(reproduction):
-    assert reproduction.conclusion == (
-        "On OHSUMED the paper is borne out where it says that a is better (+0.1); that d is better "
-        "(+0.2). The paper is not borne out where it says that b is worse (-0.1). Nothing "
-        "is established where the paper says that c is better (p = 0.5)."
-    )
-    assert "can be tested" in Reproduction("lgmml", "OHSUMED").conclusion
+def test_the_summary_sorts_what_holds_from_what_does_not(reproduction):
+    assert reproduction.summary == [
+        "Of 4 claims of the paper that are tested on OHSUMED, 2 hold, 1 does not, and 1 is "
+        "undecided.",
+        "**Holds**: a is better (+0.1).",
+        "**Holds**: d is better (+0.2).",
+        "**Does not hold**: b is worse (-0.1).",
+        "**Undecided**: c is better (p = 0.5).",
+    ]
+    assert "can be tested" in Reproduction("lgmml", "OHSUMED").summary[0]
+
+
+def test_a_summary_has_ten_lines_at_most():
+    claims = [Claim(f"a beats {v}, {i}", v, "0") for v in Verdict for i in range(20)]
+    summary = Reproduction("lgmml", "OHSUMED", claims=claims).summary
+    assert "20 hold, 20 do not, and 20 are undecided" in summary[0]
+    assert len(summary) == 10
+
+
+def test_a_page_leads_with_what_holds_and_a_figure(reproduction):
+    reproduction.figure("figure-5", "More bars.", BARS)
+    page = page_text(reproduction.record(MAKING))
+    parts = [
+        *(line for line in reproduction.summary),
+        "![Bars.](figures/local-rank-ohsumed-figure-4.svg)",
+        "### What the paper says",
+        "### Figure 11",
+        "![More bars.](figures/local-rank-ohsumed-figure-5.svg)",
+        "### How this page was made",
+        "Made on 2026-11-18",
+    ]
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
 
 
 def test_the_page_has_the_command_the_source_and_everything_found(reproduction):
-    page = reproduction.markdown(MAKING)
+    page = page_text(reproduction.record(MAKING))
     for part in (
         "```\nthe command\n```",
         "Made on 2026-11-18 at commit 1a2b (digest of the experiment's code: 9f8e), seeds 0, 7, in "
         "2 minutes of processor time with Python 3.12, numpy 2.1.",
         "Banerjee",
-        reproduction.conclusion,
+        reproduction.summary[0],
         "| b is worse | no | -0.1 |",
         "| c is better | undecided | p = 0.5 |",
         "| e is fast | not tested | 3 s |",
@@ -109,11 +135,11 @@ def test_the_page_has_the_command_the_source_and_everything_found(reproduction):
 
 
 def test_a_part_of_a_published_collection_says_so():
-    page = Reproduction("adaptive-training", "MQ2007-85").markdown(MAKING)
+    page = page_text(Reproduction("adaptive-training", "MQ2007-85").record(MAKING))
     assert "for MQ2007; MQ2007-85 is a part of it" in page
-    assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown(MAKING)
+    assert "is a part" not in page_text(Reproduction("adaptive-training", "MQ2007").record(MAKING))
     # A paper that never used the whole.
-    assert "is a part" not in Reproduction("local-rank", "MQ2007-85").markdown(MAKING)
+    assert "is a part" not in page_text(Reproduction("local-rank", "MQ2007-85").record(MAKING))
 
 
 def test_what_is_written_can_be_read_again(reproduction, tmp_path):
@@ -121,9 +147,9 @@ def test_what_is_written_can_be_read_again(reproduction, tmp_path):
     assert reproduction.write(folder, MAKING)
     drawn = (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text()
     assert all(f">{text}</text>" in drawn for text in ("OHSUMED", "KNN", "map", "mean"))
-    page = (folder / "local-rank-ohsumed.md").read_bytes()
-    assert page.decode() == reproduction.markdown(MAKING)
+    page = (folder / "local-rank-ohsumed.md").read_text()
     record = json.loads((folder / "local-rank-ohsumed.json").read_text())
+    assert page == page_text(record) == page_text(reproduction.record(MAKING))
     assert [claim["verdict"] for claim in record.pop("claims")] == [
         "yes",
         "no",
@@ -134,10 +160,25 @@ def test_what_is_written_can_be_read_again(reproduction, tmp_path):
     assert record == {
         "experiment": "local-rank",
         "data": "OHSUMED",
+        "name": "local-rank-ohsumed",
+        "claimant": "the paper",
         "quick": False,
         **vars(MAKING),
         "seeds": [0, 7],
-        "page": sha256(page).hexdigest()[:16],
+        "made": str(MAKING),
+        "figures": [{"name": "local-rank-ohsumed-figure-4", "caption": "Bars."}],
+        "tables": [
+            {
+                "title": "Figure 11",
+                "columns": ["method", "measure", "ours", "published", "difference"],
+                "rows": [
+                    ["KNN", "map", "0.5000", "0.7500", "-0.2500"],
+                    ["KNN", "p@5", "", "", ""],
+                ],
+                "numeric": [False, False, True, True, True],
+                "note": "A note.",
+            }
+        ],
     }
 
 
@@ -191,8 +232,8 @@ def test_without_a_test_a_claim_is_a_number():
     reproduction = Reproduction("lgmml", "OHSUMED")
     reproduction.claim("a is faster", "3 s")
     assert reproduction.claims[0].verdict is Verdict.NOT_TESTED
-    assert "a is faster" not in reproduction.conclusion
-    assert "| a is faster | not tested | 3 s |" in reproduction.markdown(MAKING)
+    assert "a is faster" not in " ".join(reproduction.summary)
+    assert "| a is faster | not tested | 3 s |" in page_text(reproduction.record(MAKING))
 
 
 def test_a_quick_run_has_no_verdicts():
@@ -200,9 +241,7 @@ def test_a_quick_run_has_no_verdicts():
     reproduction.claim("a is better", "+0.1", AHEAD)
     reproduction.claim_better("b is better", "MAP", AHEAD)
     assert {claim.verdict for claim in reproduction.claims} == {Verdict.NOT_TESTED}
-    assert reproduction.conclusion == (
-        "A quick run of OHSUMED tries the command. It judges nothing."
-    )
+    assert reproduction.summary == ["A quick run of OHSUMED tries the command. It judges nothing."]
 
 
 def test_a_claim_of_a_test_has_its_difference_and_verdict():
@@ -218,8 +257,8 @@ def test_claims_can_be_of_others_than_a_paper():
     reproduction = Reproduction(
         "wins", "A, B", claims=[Claim("a wins", Verdict.YES, "+0.1")], claimant="localrank"
     )
-    assert (
-        reproduction.conclusion
-        == "On A, B localrank is borne out where it says that a wins (+0.1)."
-    )
-    assert "| localrank says that | holds | measured |" in reproduction.markdown(MAKING)
+    assert reproduction.summary == [
+        "Of 1 claim of localrank that is tested on A, B, 1 holds, 0 do not, and 0 are undecided.",
+        "**Holds**: a wins (+0.1).",
+    ]
+    assert "| localrank says that | holds | measured |" in page_text(reproduction.record(MAKING))

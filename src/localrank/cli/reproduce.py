@@ -39,6 +39,11 @@ def reproduce(
         [], help="all: make this page alone, or those of this experiment. Can be repeated."
     ),
     jobs: int = typer.Option(2, min=1, help="all: pages made at the same time, one thread each."),
+    this_commit: bool = typer.Option(
+        False,
+        "--this-commit",
+        help="all: also make pages anew whose experiment is the same but whose commit is not.",
+    ),
     listed: bool = typer.Option(
         False, "--list", help="all: list the pages and their processor minutes, and stop."
     ),
@@ -48,9 +53,12 @@ def reproduce(
     Example: localrank reproduce local-rank --data OHSUMED --quick
     """
     if experiment == "all":
-        _reproduce_all(data, output, only, jobs, quick, tuple(seed), listed=listed)
-    elif only or listed:
-        raise ValueError("--only and --list are for pages: localrank reproduce all --list.")
+        pages = {"this_commit": this_commit, "listed": listed}
+        _reproduce_all(data, output, only, jobs, quick, tuple(seed), **pages)
+    elif only or listed or this_commit:
+        raise ValueError(
+            "--only, --list and --this-commit are for pages: localrank reproduce all --list."
+        )
     else:
         _reproduce(experiment, data, output, quick, n_jobs, tuple(seed), as_json=as_json)
 
@@ -106,21 +114,24 @@ def _reproduce_all(
     quick: bool,
     seeds: tuple[int, ...],
     *,
+    this_commit: bool,
     listed: bool,
 ) -> None:
     from math import isfinite
 
     from localrank.cli._tables import print_table, say
+    from localrank.experiments._code_digest import commit
     from localrank.experiments._pages import VERDICTS, has_data, make_pages, pages
 
     if not data.is_dir():
         raise FileNotFoundError(f"{data}: no such folder.")
     wanted, rows, total = [], [], 0.0
+    code = commit() if this_commit else None
     for page in pages(only):
         state, minutes = "to be made", page.minutes(output)
         if not has_data(page, data):
             state = f"skipped: {page.data} is not in {data}"
-        elif page.is_fresh(output, seeds) and not quick:
+        elif page.is_fresh(output, seeds, code) and not quick:
             state = "fresh"
         else:
             wanted.append(page)

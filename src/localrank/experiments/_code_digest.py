@@ -14,8 +14,8 @@ from typing import Any
 from localrank.persistence import library_versions
 
 FOLDER = Path(__file__).parent
-# These decide which experiments run, not what one of them finds.
-LEFT_OUT = {"__init__", "by_name"}
+# These decide which experiments run and how a page tells it, not what one of them finds.
+LEFT_OUT = {"__init__", "by_name", "_page_text"}
 
 
 def code_digest(experiment: str, folder: Path = FOLDER) -> str:
@@ -85,7 +85,7 @@ def source_digest() -> str:
 
 
 def commit() -> str:
-    """The commit of the code, as words. Without git: the version.
+    """The last commit that changed the code, as words. Without git: the version.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def commit() -> str:
     try:
         # A package in somebody else's repository, such as in an environment there, has none.
         _git("ls-files", "--error-unmatch", "__init__.py")
-        short = _git("rev-parse", "--short=10", "HEAD")
+        short = _git("log", "-1", "--format=%h", "--abbrev=10", "--", ".")
         changed = _git("status", "--porcelain", "--", ".")
     except (OSError, subprocess.CalledProcessError):
         return f"from version {library_versions()['localrank']}"

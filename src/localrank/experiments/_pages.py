@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
@@ -18,9 +17,9 @@ from typing import Any
 from localrank._base.names import unknown
 from localrank.data._atomic import atomic_write
 from localrank.experiments._code_digest import code_digest
+from localrank.experiments._page_text import table_text, write_page
 from localrank.experiments.by_name import EXPERIMENTS, own_seeds, page_name
 from localrank.experiments.published_numbers import source
-from localrank.experiments.reproduction import ResultTable
 
 VERDICTS = "verdicts"
 # Data that is no folder.
@@ -54,18 +53,23 @@ class Page:
         return page_name(self.experiment, self.data)
 
     def record(self, folder: Path) -> dict[str, Any]:
-        """What is known of the page in a folder. Empty: it is not there, or was changed since."""
-        page, record = folder / f"{self.name}.md", folder / f"{self.name}.json"
-        if not (page.is_file() and record.is_file()):
+        """What a folder has of the page, which is all that it tells. Empty: nothing."""
+        record = folder / f"{self.name}.json"
+        if not record.is_file():
             return {}
         known: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-        text = hashlib.sha256(page.read_bytes()).hexdigest()[:16]
-        return known if known.get("page") == text else {}
+        return known
 
-    def is_fresh(self, folder: Path, seeds: Sequence[int] = ()) -> bool:
-        """Whether the page in a folder comes from today's code, with these seeds, not quick."""
+    def is_fresh(self, folder: Path, seeds: Sequence[int] = (), commit: str | None = None) -> bool:
+        """Whether the page in a folder comes from today's code, with these seeds, not quick.
+
+        With a commit, it must be the page's, too: the code of the experiment alone may be the same
+        while that of a ranker changed.
+        """
         known = self.record(folder)
-        return bool(known) and (known["digest"], known["seeds"], known["quick"]) == (
+        if not known or (commit is not None and known["commit"] != commit):
+            return False
+        return (known["digest"], known["seeds"], known["quick"]) == (
             code_digest(self.experiment),
             list(seeds or own_seeds(self.experiment)),
             False,
@@ -155,7 +159,7 @@ def make_pages(
         for process, _ in running.values():
             process.terminate()
         signal.signal(signal.SIGTERM, before)
-        write_verdicts(output)
+        write_again(output)
     return failed
 
 
@@ -172,8 +176,11 @@ def _command(page: Page, collections: Path, output: Path, options: Sequence[str]
     ]
 
 
-def write_verdicts(folder: Path) -> None:
-    """Write the verdicts of a folder's pages into one page, `verdicts.md`."""
+def write_again(folder: Path) -> None:
+    """Write the pages of a folder from their records, and all verdicts into `verdicts.md`."""
+    for page in pages():
+        if page.record(folder):
+            write_page(folder, page.name)
     with atomic_write(folder / f"{VERDICTS}.md") as file:
         file.write(verdicts(folder).encode())
 
@@ -193,11 +200,11 @@ def verdicts(folder: Path) -> str:
         rows = list(_verdict_rows(list(known.values())))
         if rows:
             columns = [f"[{_label(page)}]({page.name}.md)" for page in known]
-            table = ResultTable(experiment, ["claim", *columns], rows, source(experiment))
-            parts.append(table.markdown())
+            columns = ["claim", *columns]
+            parts.append(table_text(experiment, columns, rows, note=source(experiment)))
     if made:
         columns = ["page", "date", "commit", "processor minutes"]
-        parts.append(ResultTable("How the pages were made", columns, made).markdown())
+        parts.append(table_text("How the pages were made", columns, made))
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,8 +17,9 @@ from localrank.data._atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.plots import Chart, draw_charts, write_charts
 from localrank.evaluation.significance import p_text
+from localrank.experiments._page_text import summary_lines, write_page
 from localrank.experiments.by_name import page_name
-from localrank.experiments.published_numbers import has_numbers, published_cells, source, whole
+from localrank.experiments.published_numbers import published_cells, source
 
 Value = str | int | float | None
 Rows = Sequence[Sequence[Value]]
@@ -84,16 +84,19 @@ class ResultTable:
             for row in self.rows
         ]
 
-    def markdown(self) -> str:
-        """The table for a page."""
-        words = [
-            all(isinstance(value, str | None) for value in column)
+    def as_text(self) -> dict[str, Any]:
+        """The table as `page_text` shows it: cells of text, and which columns are numbers."""
+        numeric = [
+            not all(isinstance(value, str | None) for value in column)
             for column in zip(*self.rows, strict=True)
         ]
-        align = ["---" if is_text else "---:" for is_text in words]
-        lines = [f"### {self.title}", ""]
-        lines += [f"| {' | '.join(row)} |" for row in (self.columns, align, *self.cells())]
-        return "\n".join([*lines, "", self.note] if self.note else lines)
+        return {
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": self.cells(),
+            "numeric": numeric,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True)
@@ -223,7 +226,7 @@ class Reproduction(printing.Printed):
 
     def _shown(self) -> list[str | printing.Table]:
         tables = (printing.Table(t.title, t.columns, t.cells()) for t in self.tables)
-        return [*tables, self.conclusion]
+        return [*tables, *(line.replace("**", "") for line in self.summary)]
 
     def published(self, place: str) -> dict[tuple[str, ...], float]:
         """The numbers of the paper's table or figure for the data, by their names."""
@@ -265,55 +268,10 @@ class Reproduction(printing.Printed):
         self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, drawing))
 
     @property
-    def conclusion(self) -> str:
-        """In words: what agrees with the paper and what does not.
-
-        Examples
-        --------
-        >>> claims = [Claim("trees lose", Verdict.NO, "0.1")]
-        >>> Reproduction("lgmml", "OHSUMED", claims=claims).conclusion
-        'On OHSUMED the paper is not borne out where it says that trees lose (0.1).'
-        """
-        if self.quick:
-            return f"A quick run of {self.data} tries the command. It judges nothing."
-        parts = []
-        for verdict, words in (
-            (Verdict.YES, f"{self.claimant} is borne out where it says that"),
-            (Verdict.NO, f"{self.claimant} is not borne out where it says that"),
-            (Verdict.UNDECIDED, f"nothing is established where {self.claimant} says that"),
-        ):
-            clauses = [f"{c.says} ({c.measured})" for c in self.claims if c.verdict == verdict]
-            if clauses:
-                parts.append(f"{words} {'; that '.join(clauses)}")
-        if not parts:
-            return f"Nothing {self.claimant} says can be tested on {self.data}."
-        return (
-            f"On {self.data} "
-            + ". ".join(p[0].upper() + p[1:] if i else p for i, p in enumerate(parts))
-            + "."
-        )
-
-    def markdown(self, making: Making, figures: bool = True) -> str:
-        """The page in Markdown."""
-        about = f"Published numbers: {source(self.experiment)}"
-        if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
-            about += f" They are for {whole(self.data)}; {self.data} is a part of it."
-        claims = ResultTable(
-            f"What {self.claimant} says, and what holds here",
-            [f"{self.claimant} says that", "holds", "measured"],
-            [[claim.says, claim.verdict, claim.measured] for claim in self.claims],
-        )
-        parts = [f"# {self.experiment} on {self.data}", f"```\n{making.command}\n```"]
-        parts += [str(making), about]
-        parts += [self.conclusion, *([claims.markdown()] if self.claims else [])]
-        parts += [table.markdown() for table in self.tables]
-        if figures and self.figures:
-            parts.append(
-                f"### Figures\n\nThis command and `make docs` draw them from [their numbers]"
-                f"(figures/{self.name}.json). The repository has the numbers only."
-            )
-            parts += [f"![{f.caption}](figures/{f.name}.svg)\n\n{f.caption}" for f in self.figures]
-        return "\n\n".join(parts) + "\n"
+    def summary(self) -> list[str]:
+        """How many claims hold, and the first of each verdict, a line each."""
+        claims = [vars(claim) for claim in self.claims]
+        return summary_lines(self.claimant, self.data, claims, quick=self.quick)
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, for scripts."""
@@ -321,7 +279,7 @@ class Reproduction(printing.Printed):
             "experiment": self.experiment,
             "data": self.data,
             "source": source(self.experiment),
-            "conclusion": self.conclusion,
+            "summary": self.summary,
             "claims": [vars(claim) for claim in self.claims],
             "tables": [
                 {
@@ -335,13 +293,29 @@ class Reproduction(printing.Printed):
             "figures": {figure.name: figure.caption for figure in self.figures},
         }
 
-    def write(self, folder: Path, making: Making) -> bool:
-        """Write the page `NAME.md`, what is known of it, and the figures.
+    def record(self, making: Making, *, figures: bool = True) -> dict[str, Any]:
+        """All that the page tells, as JSON."""
+        shown = self.figures if figures else []
+        return {
+            "experiment": self.experiment,
+            "data": self.data,
+            "name": self.name,
+            "claimant": self.claimant,
+            "quick": self.quick,
+            **asdict(making),
+            "made": str(making),
+            "claims": [vars(claim) for claim in self.claims],
+            "figures": [{"name": figure.name, "caption": figure.caption} for figure in shown],
+            "tables": [table.as_text() for table in self.tables],
+        }
 
-        `NAME.json` has how the page was made, its claims, and the digest of its text. The numbers
-        of the figures are `figures/NAME.json`, which `python -m localrank.evaluation.plots` draws
-        again. Drawing needs the extra `localrank[plots]`. Without it, there are no drawings, and
-        the page shows none.
+    def write(self, folder: Path, making: Making) -> bool:
+        """Write the page `NAME.md`, its record `NAME.json`, and the figures.
+
+        The page is written from the record alone (`page_text`). The numbers of the figures are
+        `figures/NAME.json`, which `python -m localrank.evaluation.plots` draws again. Drawing
+        needs the extra `localrank[plots]`. Without it, there are no drawings, and the page shows
+        none.
 
         Returns
         -------
@@ -356,20 +330,10 @@ class Reproduction(printing.Printed):
             write_charts({figure.name: figure.chart for figure in self.figures}, numbers)
             if drawn:
                 draw_charts(numbers)
-        page = self.markdown(making, figures=drawn).encode()
-        with atomic_write(folder / f"{self.name}.md") as file:
-            file.write(page)
-        # The record is the last: what has one is complete.
-        record = {
-            "experiment": self.experiment,
-            "data": self.data,
-            "quick": self.quick,
-            **asdict(making),
-            "page": hashlib.sha256(page).hexdigest()[:16],
-            "claims": [vars(claim) for claim in self.claims],
-        }
+        record = json.dumps(self.record(making, figures=drawn), indent=1, ensure_ascii=False)
         with atomic_write(folder / f"{self.name}.json") as file:
-            file.write(json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n")
+            file.write(record.encode() + b"\n")
+        write_page(folder, self.name)
         return drawn
 
 
