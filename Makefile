@@ -168,7 +168,7 @@ pages: setup .venv/.kernels
 # Hours on a quiet machine, all of one commit of the code. Interrupted, it goes on where it stopped.
 figures: bench
 	@$(BIN)/localrank reproduce all --data $(DATA) -o docs/reproduction --this-commit
-	@$(BIN)/python docs/wins_table.py
+	@$(BIN)/python docs/quoted_numbers.py $(DATA)
 
 docs: setup
 	$(BIN)/python -m localrank.evaluation.plots docs/reproduction/figures/*.json

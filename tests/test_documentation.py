@@ -1,5 +1,6 @@
 """What the documentation shows is run: Python blocks page by page, commands up to their options."""
 
+import json
 import re
 import runpy
 import shlex
@@ -227,38 +228,62 @@ def test_the_table_of_conventions_has_the_measures_of_each():
         assert names == (every if cell == "all" else set(cell.split(", ")))
 
 
-def test_the_costs_in_the_readme_are_those_of_the_page_on_speed():
+QUOTED = runpy.run_path(str(DOCS / "quoted_numbers.py"))
+MARK = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- /\1 -->", re.S)
+
+
+@pytest.mark.parametrize("path", QUOTED["PAGES"], ids=lambda path: path.name)
+def test_a_page_quotes_the_stored_numbers(path):
+    page = path.read_text()
+    assert QUOTED["with_numbers"](path) == page, "python docs/quoted_numbers.py"
+    names = [name for name, text in MARK.findall(page) if text.strip()]
+    assert (
+        names
+        == {
+            "README.md": ["first", "wins", "board", "costs"],
+            "index.md": ["first", "wins"],
+            "best.md": ["wins"],
+            "scoreboard.md": ["board"],
+        }[path.name]
+    )
+
+
+def test_the_front_pages_show_the_same_first_table():
+    readme, index = (dict(MARK.findall(QUOTED[name].read_text())) for name in ("README", "INDEX"))
+    assert readme["first"] == index["first"]
+
+
+def test_quoted_costs_are_rows_of_the_page_on_speed():
     speed = (DOCS / "speed.md").read_text()
-    readme = (ROOT / "README.md").read_text()
-    costs = re.search(r"<!-- costs -->\n(.*?)<!-- /costs -->", readme, re.S)
-    assert costs is not None
-    _, _, *rows = costs[1].splitlines()
-    assert rows
+    _, _, *rows = QUOTED["costs"](speed).splitlines()
+    assert len(rows) == 5
     for row in rows:
         assert "|".join(row.split("|")[2:]) in speed, row
 
 
-WINS = runpy.run_path(str(DOCS / "wins_table.py"))
-
-
-@pytest.mark.parametrize("path", WINS["PAGES"], ids=lambda path: path.name)
-def test_a_page_claims_what_the_study_found(path):
-    page, study = path.read_text(), WINS["STUDY"].read_text()
-    assert page.count("<!-- wins -->") == 1
-    current = WINS["with_table"](page, study, WINS["PAGES"][path])
-    assert current == page, "python docs/wins_table.py"
-
-
-def test_a_claim_is_of_its_own_row_and_place():
-    study = WINS["STUDY"].read_text()
-    rows = WINS["study_rows"](study)
-    assert "fast − 2 mixed" in {name for name, _ in rows}
-    changed = rows["fast − 2 mixed", "map"]["held out"]
-    new = study.replace(changed, "-0.4321 [-0.5000, -0.4000] (< .001; < .001)")
-    assert WINS["block"](new).count("**−.4321**&nbsp;±&nbsp;.0500") == 1
-    (line,) = (line for line in WINS["block"](new).splitlines() if "4321" in line)
-    assert line.startswith("| `fast` | two global models of mixed kinds |")
-    assert line.endswith("**−.4321**&nbsp;±&nbsp;.0500 |")
+@pytest.mark.parametrize(
+    ("title", "row", "column", "line"),
+    [
+        ("RECIPES", ["fast − 2 mixed", "map"], "held out", "| `fast` | two global models"),
+        ("SPLITS", ["local_rank", "SVMMap"], "ndcg@10", "| `local_rank` | one SVMMap,"),
+    ],
+)
+def test_a_claim_is_of_its_own_row_and_place(title, row, column, line):
+    study = json.loads((QUOTED["STORED"] / "wins.json").read_text())
+    (table,) = (table for table in study["tables"] if table["title"] == QUOTED[title])
+    (cells,) = (cells for cells in table["rows"] if cells[:2] == row)
+    cells[table["columns"].index(column)] = "-0.4321 [-0.5000, -0.4000] (< .001; < .001)"
+    block = QUOTED["wins"](study, "")
+    assert block.count("**−.4321**&nbsp;±&nbsp;.0500") == 1
+    (changed,) = (line for line in block.splitlines() if "4321" in line)
+    assert changed.startswith(line)
+    columns = [
+        f"{measure}, {place}"
+        for measure in ("NDCG@10", "MAP")
+        for place in ("all", "held&nbsp;out")
+    ]
+    place = {"held out": "MAP, held&nbsp;out", "ndcg@10": "NDCG@10, all"}[column]
+    assert "4321" in changed.split("|")[3 + columns.index(place)]
 
 
 @pytest.mark.parametrize(
@@ -271,53 +296,21 @@ def test_a_claim_is_of_its_own_row_and_place():
     ],
 )
 def test_a_claim_is_bold_if_it_holds_after_correction(cell, shown):
-    assert WINS["gain"](cell) == shown
+    assert QUOTED["gain"](cell) == shown
 
 
 def test_a_claim_that_cannot_be_read_is_refused():
     with pytest.raises(ValueError, match="not a difference"):
-        WINS["gain"]("+0.0101 (< .001; < .001)")
+        QUOTED["gain"]("+0.0101 (< .001; < .001)")
 
 
-# How the pages call the rows of the board.
-ON_THE_BOARD = {
-    "`best`": "best",
-    "`best`, six models": "best",
-    "`one`": "one",
-    "`fast`, two models": "fast",
-    "six global models of mixed kinds, with CatBoost": "6 mixed with CatBoost",
-    "SymmetricTrees": "SymmetricTrees",
-    "CatBoost, QueryRMSE": "CatBoost QueryRMSE",
-    "CatBoost": "CatBoost QueryRMSE",
-    "LambdaMART": "LambdaMART",
-    "LightGBM, lambdarank": "LightGBM lambdarank",
-    "LightGBM": "LightGBM lambdarank",
-    "XGBoost, rank:ndcg": "XGBoost rank:ndcg",
-    "XGBoost": "XGBoost rank:ndcg",
-}
-
-
-@pytest.fixture(scope="module")
-def board():
-    """NDCG@10 of all queries by method, with default parameters, and what training took."""
-    page = (DOCS / "reproduction" / "scoreboard.md").read_text()
-    _, _, table = page.partition("### Every method, default parameters\n")
-    lines = [line for line in table.split("\n### ")[0].splitlines() if line.startswith("|")]
-    rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:])
-    return {row[0]: ("0" + row[-4].split(" / ")[0], row[-3]) for row in rows}
-
-
-def test_the_readme_has_the_numbers_of_the_board(board):
-    readme = (ROOT / "README.md").read_text()
-    (claim,) = re.findall(r"\(\[the board\].*?\): (.*?)\. On Yandex", readme)
-    for part in claim.removesuffix(" ").replace(" NDCG@10", "").split(", "):
-        name, _, value = part.rpartition(" ")
-        assert value == board[ON_THE_BOARD[name]][0], name
-
-
-def test_the_page_on_the_board_has_its_numbers(board):
-    page = (DOCS / "scoreboard.md").read_text()
-    rows = re.findall(r"^\| (.*?) \| (0\.\d{4}) \| (.*?) \|", page, re.MULTILINE)
-    assert len(rows) == 9
-    for name, value, seconds in rows:
-        assert (value, seconds) == board[ON_THE_BOARD[name]], name
+def test_the_board_has_each_method_in_its_own_row():
+    record = json.loads((QUOTED["STORED"] / "scoreboard.json").read_text())
+    (table,) = (table for table in record["tables"] if table["title"] == QUOTED["BOARD"])
+    (row,) = (row for row in table["rows"] if row[0] == "CatBoost QueryRMSE")
+    row[table["columns"].index("all")] = ".9876 / .1234"
+    assert "CatBoost 0.9876, " in QUOTED["board_sentence"](record)
+    # The best is the first.
+    assert (
+        QUOTED["board_table"](record).splitlines()[2].startswith("| CatBoost, QueryRMSE | 0.9876")
+    )
