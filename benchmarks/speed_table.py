@@ -25,32 +25,35 @@ from measuring import ROWS, SMALL, options, short, sized
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "speed.md"
-COMMANDS = sized(
-    (
-        "parsing.py",
-        "measures.py",
-        "boosted_trees.py",
-        "boosted_trees.py --best",
-        "scoring.py --best",
-        "short_lists.py",
-        "startup.py",
-        "serving.py",
-        "text.py",
-        "memory.py --documents 1000000 --methods local-rank",
-        "contributions.py --leaves 7 --documents 100",
-        "query_coordinates.py",
-        "speed_local.py",
-        "speed_rank_svm.py",
-        "speed_svm_map.py",
-        "speed_rank_boost.py",
-        "lgmml.py scoring",
-        "principal_components.py",
-        "selection.py 100000",
-        "fusion.py",
-        "vectors.py",
-    ),
-    ("principal_components.py --small",),
+# What each part of the page measures.
+PARTS: dict[str, tuple[str, ...]] = sized(
+    {
+        "Read and measure": ("parsing.py", "measures.py"),
+        "Train": (
+            "boosted_trees.py",
+            "boosted_trees.py --best",
+            "speed_rank_svm.py",
+            "speed_svm_map.py",
+            "speed_rank_boost.py",
+            "lgmml.py scoring",
+            "principal_components.py",
+            "memory.py --documents 1000000 --methods local-rank",
+        ),
+        "Rank a list": (
+            "scoring.py --best",
+            "short_lists.py",
+            "query_coordinates.py",
+            "contributions.py --leaves 7 --documents 100",
+            "speed_local.py",
+            "selection.py 100000",
+        ),
+        "Start": ("startup.py",),
+        "Serve": ("serving.py",),
+        "Texts, vectors and lists": ("text.py", "vectors.py", "fusion.py"),
+    },
+    {"Train": ("principal_components.py --small",)},
 )
+COMMANDS = tuple(command for commands in PARTS.values() for command in commands)
 # The most that other programs may use of all cores.
 QUIET = 0.1
 CHANGED = "-changed"
@@ -82,12 +85,9 @@ def main() -> int:
                     failed.append(command)
                 else:
                     kept.write_text(json.dumps(result))
+            paths = {one: store / f"{one.replace(' ', '_')}.json" for one in COMMANDS}
             page = page_of(
-                [
-                    json.loads(path.read_text())
-                    for path in (store / f"{one.replace(' ', '_')}.json" for one in COMMANDS)
-                    if path.exists()
-                ]
+                {one: json.loads(path.read_text()) for one, path in paths.items() if path.exists()}
             )
             if not SMALL:
                 PAGE.write_text(page)
@@ -124,8 +124,12 @@ def measured(command: str) -> dict[str, Any] | None:
     }
 
 
-def page_of(results: list[dict[str, Any]]) -> str:
+def page_of(results: dict[str, dict[str, Any]]) -> str:
     """The page, from what scripts measured."""
+    busiest = max((result["busy"] for result in results.values()), default=0.0)
+    total = sum(result["seconds"] for result in results.values())
+    dates = sorted({result["date"] for result in results.values()})
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
     lines = [
         "# Speed",
         "",
@@ -135,28 +139,25 @@ def page_of(results: list[dict[str, Any]]) -> str:
         "- *Ratio*: how many times as fast as the peer.",
         "- *Aim*: the least ratio; without a peer, the bound of our own number. "
         "**Missed** aims are marked.",
-        "",
-        "| what | ours | peer | its number | ratio | aim | script |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    rows = [(row, result["command"]) for result in results for row in result["rows"]]
-    lines += [_line(row, command) for row, command in rows]
-    missed = [row for row, _ in rows if not row["met"] and row["why"]]
-    if missed:
-        lines += ["", "Where an aim is missed:", ""]
-        lines += [f"- {row['what']}. {row['why']}" for row in missed]
-    busiest = max((result["busy"] for result in results), default=0.0)
-    total = sum(result["seconds"] for result in results)
-    dates = sorted({result["date"] for result in results})
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    lines += [
-        "",
         f"- Machine: {processor()}, {os.cpu_count()} cores, {platform.system()}",
         f"- Python {platform.python_version()}, {versions}",
         f"- Commit {commit()}, {' to '.join(dict.fromkeys([*dates[:1], *dates[-1:]]))}, "
         f"{total / 60:.0f} minutes",
         f"- Before each script, other programs used at most {busiest:.0%} of the machine",
     ]
+    for part, commands in PARTS.items():
+        rows = [(row, one) for one in commands if one in results for row in results[one]["rows"]]
+        if not rows:
+            continue
+        lines += [
+            *("", f"## {part}", ""),
+            "| what | ours | peer | its number | ratio | aim | script |",
+            "|---|---|---|---|---|---|---|",
+            *(_line(row, command) for row, command in rows),
+        ]
+        if missed := [row for row, _ in rows if not row["met"] and row["why"]]:
+            lines += ["", "Where an aim is missed:", ""]
+            lines += [f"- {row['what']}. {row['why']}" for row in missed]
     return "\n".join(lines) + "\n"
 
 
