@@ -18,7 +18,7 @@ PAGES = [
     "README.md",
     "docs/tutorial.md",
     "docs/tutorial-text.md",
-    "docs/how-to/notebooks-and-dataframes.md",
+    "docs/data.md",
 ]
 # With -I and -S a process sees the standard library alone, until a folder is added.
 WITH_FOLDER = (

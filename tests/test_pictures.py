@@ -58,11 +58,15 @@ def test_every_method_page_shows_a_picture_that_is_drawn_and_every_picture_is_sh
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pictures_have_an_alternative_text_and_a_caption(page):
     text = page.read_text(encoding="utf-8")
-    (light, *_), (dark, *_) = images = IMAGE.findall(text)
-    assert light == dark
-    assert len(light.split()) >= 10, "the alternative text says what is drawn"
-    end = text.index(images[1][0], text.index("#only-light")) + len(dark)
-    assert re.match(r"\]\([^)]*\)\n\n\*[A-Z].*\.\*\n", text[end:]), "a sentence in italics follows"
+    images = list(IMAGE.finditer(text))
+    assert images
+    for light, dark in zip(images[::2], images[1::2], strict=True):
+        assert [light[3], dark[3]] == ["light", "dark"]
+        assert light[1] == dark[1]
+        assert light[2] == dark[2]
+        assert len(light[1].split()) >= 10, "the alternative text says what is drawn"
+        caption = re.match(r"\n\n\*[A-Z].*\.\*\n", text[dark.end() :])
+        assert caption, "a sentence in italics follows"
 
 
 def test_a_picture_says_the_same_on_light_and_on_dark_ground(drawn):

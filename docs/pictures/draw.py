@@ -19,7 +19,7 @@ from ink import INKS, Picture, draw, write
 
 DOCS = Path(__file__).parents[1]
 
-# By page of docs/methods/, which shows it under the same name.
+# By what they show. A page of docs/methods/ shows one or more of them.
 PICTURES: dict[str, Picture] = {
     **clouds.PICTURES,
     **neighbours.PICTURES,

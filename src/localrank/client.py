@@ -34,7 +34,7 @@ class Ranking:
     teams : list of int or None
         In a live test: who picked each document. 0: the first model. 1: the second. -1: nobody.
     list_id : str or None
-        In a live test: the id to send clicks with. None: the service takes no clicks.
+        In a live test: the id to send clicks with. None: the service accepts no clicks.
     """
 
     ids: list[Id]

@@ -280,7 +280,7 @@ def test_scores_never_take_the_place_of_data(form, run, logs, model, tmp_path):
     before = by_name(tmp_path / "data") | by_name(tmp_path / "other")
     for folder, fault in (
         ("data", "data: the folder holds the data to rank"),
-        ("other", "part-00000.parquet was not written by `localrank rank`"),
+        ("other", "part-00000.parquet: `localrank rank` did not write this file"),
     ):
         code, _, err = run(
             "rank", model, tmp_path / "data", "-o", tmp_path / folder, "--format", form

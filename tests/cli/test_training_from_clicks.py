@@ -253,7 +253,7 @@ def test_a_model_that_is_wrong_for_the_log_is_said_to_be(run, files, queries, lo
 def test_how_much_is_seen_is_reported(run, files):
     code, out, err = run("info", files / "log.jsonl", "--seen")
     assert code == 0, err
-    assert "How much is seen, beside the first position" in out
+    assert "How much is seen, relative to the first position" in out
     assert "Nothing speaks against the position-based model" in " ".join(out.split())
     code, out, err = run("info", files / "log.jsonl", "--seen", "--json")
     seen = json.loads(out)["seen"]

@@ -164,10 +164,10 @@ def test_what_cannot_be_learned_from_is_refused(world):
         np.split(log.document_ids[log.pairs], log.offsets[1:-1]),
         [np.flatnonzero(part) for part in np.split(log.clicks, log.offsets[1:-1])],
     )
-    with pytest.raises(ValueError, match="fewer than two queries in common that swaps tell of"):
+    with pytest.raises(ValueError, match="need two queries in common whose documents were shown"):
         DescribedPositionBias(Mean()).fit(renamed, dataset)
     with pytest.raises(ValueError, match="The 'representation' parameter"):
         DescribedPositionBias("mean").fit(log, dataset)
     one = ClickLog.from_sessions(["1"] * 4, [["a"]] * 4, [[0], [], [0], []])
-    with pytest.raises(ValueError, match="The log has one position alone"):
+    with pytest.raises(ValueError, match="The log has only one position"):
         DescribedPositionBias(Mean()).fit(one, dataset)

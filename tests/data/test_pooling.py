@@ -171,7 +171,8 @@ def test_there_is_nothing_to_note_where_no_rule_matters():
         (
             {"one": {"q1": RUN["q1"]}},
             QRELS,
-            "Judged queries that are not in the run: one 1 of 2. They count as nothing retrieved.",
+            "Judged queries that are not in the run: one 1 of 2. The run retrieved nothing for "
+            "them.",
         ),
         (
             {"one": RUN | {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}}},

@@ -257,6 +257,11 @@ def test_the_explorer_has_the_top_of_each_run_and_the_relevant_documents(monkeyp
             for run, score in zip(query["scores"], scores, strict=True):
                 expected = runs[run][name].get(document)
                 assert score == (None if expected is None else pytest.approx(expected, rel=1e-6))
+        # The ranks are those in the whole lists, not among the documents shown.
+        for run, ranks in query["ranks"].items():
+            order = sorted(runs[run][name], key=runs[run][name].get, reverse=True)
+            whole = [order.index(d) if d in order else None for d in query["documents"]]
+            assert ranks == whole
 
 
 def test_texts_stand_in_the_explorer(given):

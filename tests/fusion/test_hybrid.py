@@ -36,7 +36,7 @@ def test_few_judged_queries_give_the_average(judged, n):
     labels = np.where(judged.query_index < n, judged.labels, 0.0)
     ranker = Hybrid().fit(judged.replaced(relevance=labels))
     assert_allclose(ranker.predict(judged), average(judged))
-    assert f"5 judged queries are needed to learn anything, not {n}." in ranker.choice_
+    assert f"at least 5 judged queries are needed to learn anything. Got {n}." in ranker.choice_
     assert len(ranker.rankers_) == 1
 
 
@@ -164,7 +164,7 @@ def test_queries_without_weight_teach_nothing(judged):
     alone = Hybrid(RankSVM()).fit(judged.select(np.arange(20)))
     assert_allclose(weighted.predict(judged), alone.predict(judged), atol=1e-6)
     few = Hybrid().fit(judged, query_weight=np.where(np.arange(50) < 4, 1.0, 0.0))
-    assert "anything, not 4." in few.choice_
+    assert "anything. Got 4." in few.choice_
 
 
 def test_lists_that_say_the_same_give_the_average():

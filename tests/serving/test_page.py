@@ -589,7 +589,12 @@ BAD = {
     "[[1, 2],\n [3, NaN]]": "Line 2: JSON cannot go on with “NaN]]”.",
     '{"documents": [\n{"features": [1,]}]}': "Line 2: JSON cannot go on with “]}]}”.",
     "[[1, 2]": "Line 1: the JSON ends too early.",
-    '{"rows": []}': 'The object lacks "documents".',
+    '{"rows": []}': 'The object lacks "documents" or "runs".',
+    '{"lists": [{"runs": [1]}]}': 'lists[0] lacks "documents" or "runs".',
+    "[]": "The list has no documents.",
+    '{"documents": []}': "The list has no documents.",
+    '{"lists": []}': "The list has no documents.",
+    '{"runs": {"a": [], "b": []}}': "The list has no documents.",
     "[1, 2]": "[0] is neither a row nor an object.",
 }
 
@@ -623,7 +628,6 @@ def test_an_empty_field_is_told(page):
     ("text", "message"),
     [
         ("[[1, 2]]", "documents[0]: the model takes 6 features. Got 2 instead. (422)"),
-        ('{"documents": [], "x": 1}', "Expected `array` of length >= 1 - at `$.documents`. (422)"),
         ("[[1, 2, 3, 4, 5, 1e200]]", " (422)"),
     ],
 )
@@ -763,6 +767,59 @@ def test_names_and_live_regions_are_there_for_screen_readers(page):
     assert page.locator("#summary").get_attribute("aria-live") == "polite"
     for problem in ("#problem", "#text-problem"):
         assert page.locator(problem).get_attribute("role") == "alert"
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_the_lists_of_retrievers_are_fused(visit, tmp_path, batch):
+    made, qrels, _ = made_lists(30, 20)
+    model = Hybrid().fit(lists_dataset(made, qrels))
+    model.save(tmp_path / "fusion.localrank")
+    query = next(iter(qrels))
+    given = {
+        "query": query,
+        "runs": {
+            name: [{"id": d, "score": s} for d, s in made[name][query].items()] for name in made
+        },
+    }
+    one = {name: {query: run[query]} for name, run in made.items()}
+    expected = lists_dataset(one)
+    order = np.argsort(-model.predict(expected), kind="stable")
+    with serving({"fusion": tmp_path / "fusion.localrank"}) as address:
+        page = visit(address)
+        rank(page, json.dumps({"lists": [given]} if batch else given))
+        assert ids(page) == [str(d) for d in expected.document_ids[order]]
+        said = page.locator("#recognised").inner_text()
+        n_lists = f"{len(made)} list{'s' * (len(made) != 1)}"
+        assert said.endswith(f": {len(order)} documents, {n_lists}.")
+        assert f"of query {query} ranked" in page.locator("#summary").inner_text()
+
+
+def test_what_is_cut_can_be_read(page, query):
+    name = "document-of-a-very-long-name-" * 8
+    rank(page, as_table(query, ",").replace("d0,", f"{name},"), "best")
+    titles = page.locator(f".documents th[title='{name}']")
+    assert titles.inner_text() == name
+    assert page.locator(f".why th[title='{name}']").count() == 1
+
+
+def test_a_long_name_leaves_room_for_what_a_model_is(visit, data, tmp_path):
+    name = "a-model-with-a-very-long-name-" * 3
+    RankSVM().fit(data).save(tmp_path / "m.localrank")
+    with serving({name: tmp_path / "m.localrank"}) as address:
+        page = visit(address, width=390)
+        version = page.locator("#models code").bounding_box()
+        assert version["x"] + version["width"] < 390
+        # A name is broken, a heading is not.
+        assert page.locator("#models thead tr").bounding_box()["height"] < 40
+
+
+def test_a_query_from_right_to_left_leaves_the_sentence_in_order(visit, text_address):
+    page = visit(text_address)
+    page.fill("#words", "שלום")
+    page.click("#rank")
+    page.get_by_text("No document in the index").wait_for()
+    assert page.locator("#summary bdi").inner_text() == "שלום"
+    assert page.locator("#words").evaluate("node => getComputedStyle(node).direction") == "rtl"
 
 
 @pytest.mark.parametrize("model", ["local", "best"])

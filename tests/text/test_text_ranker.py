@@ -190,7 +190,7 @@ def test_parts_fitted_apart_are_joined_where_their_features_are_the_same(model):
     with pytest.raises(ValueError, match=r"does not make the feature 'title\.covered'"):
         TextRanker.of(other, model.ranker_)
     fewer = extractor(columns=[]).fit(CORPUS)
-    with pytest.raises(ValueError, match="makes 9 features, and the ranker takes 10"):
+    with pytest.raises(ValueError, match="makes 9 features, and the ranker needs 10"):
         TextRanker.of(fewer, model.ranker_)
 
 

@@ -111,7 +111,7 @@ def test_vectors_of_a_folder_that_were_changed_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (lambda texts: -encode(texts), "is another one than that of the documents"),
+        (lambda texts: -encode(texts), "is not that of the documents"),
         (lambda texts: encode(texts)[:, :4], "vectors of 4 numbers, and those of the documents"),
     ],
 )

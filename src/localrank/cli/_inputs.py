@@ -36,15 +36,15 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "features": (
         "",
         "Columns of features, separated by commas, for example bm25,pagerank. By default, all "
-        "other columns. To train from logs of clicks: files of features.",
+        "other columns. To train from logs of clicks, give files of features.",
         _TABLES,
     ),
     "ignore": ("", "Columns to leave out, separated by commas, for example url,date.", _TABLES),
     "categories": (
         "",
         "Columns of numbers that are categories, separated by commas, for example shop_id. By "
-        "default, columns of text and of categories are. ordinal: turn categories whose type has "
-        "an order into numbers.",
+        "default, columns of text and of categories are categories. ordinal: turn categories whose "
+        "type has an order into numbers.",
         _TABLES,
     ),
     "vectors": (
@@ -76,16 +76,16 @@ _OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     "judgments": ("", "File of the documents' grades: TREC qrels, CSV or JSON lines.", _LOGS),
     "clicks": (
         "",
-        "File of clicks on the documents, instead of grades. To train from logs of clicks: what "
-        "tells how much is seen: pbm (the default), swaps, em, groups, cascade, dcm, ubm, dbn, "
-        "trust, auto or none.",
+        "File of clicks on the documents, instead of grades. To train from logs of clicks, give "
+        "the estimate of how much is seen: pbm (the default), swaps, em, groups, cascade, dcm, "
+        "ubm, dbn, trust, auto or none.",
         _LOGS,
     ),
     "rates": (
         "",
-        "Click rates where the next grade begins, for example 0.05,0.2. By default, the number of "
-        "clicks is the label. To train from logs of clicks: relevance where the next grade begins. "
-        "By default, relevance is the label.",
+        "Click rates at which the next grade begins, for example 0.05,0.2. By default, the number "
+        "of clicks is the label. To train from logs of clicks, give the relevance at which the "
+        "next grade begins. By default, relevance is the label.",
         _LOGS,
     ),
     "unjudged": (
@@ -125,7 +125,7 @@ _CLICK_OPTIONS: dict[str, tuple[str | bool | int, str, str | None]] = {
     ),
     "bad_sessions": (
         "",
-        "Sessions that cannot be, such as one with a click on something that was not shown: refuse "
+        "Impossible sessions, such as one with a click on something that was not shown: refuse "
         "(the default), or drop them.",
         _CLICK_LOGS,
     ),

@@ -113,7 +113,7 @@ def compare(
         metavar="FILE or FEATURE",
         help="Known categories of the queries, to show how groups agree with them: a file with a "
         "query id and a category on each line, or a feature that is constant within each query. "
-        "With --runs, also as --categories: a file; the gain in each category is tested.",
+        "With --runs, give a file, also as --categories: the gain in each category is tested.",
     ),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
     max_unseen: float = typer.Option(

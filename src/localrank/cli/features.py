@@ -68,8 +68,8 @@ def features(
     depth: int = typer.Option(
         100,
         min=1,
-        help="Number of candidate documents for each query, found by BM25. The extractor keeps it, "
-        "and models rank as many.",
+        help="Number of candidate documents for each query, found by BM25. The extractor keeps the "
+        "number, and models rank this many.",
     ),
     vectors: Path | None = typer.Option(
         None,

@@ -29,7 +29,7 @@ def fuse(
         ..., "--output", "-o", help="Folder for the fused run and the model. It is made if needed."
     ),
     qrels: Path | None = typer.Option(
-        None, help="Judgments to learn from. By default, nothing is learned: the average."
+        None, help="Judgments to learn from. Without them, the lists are averaged."
     ),
     method: str = typer.Option(
         "hybrid", help="Method to train. `localrank methods` lists them all."
@@ -45,15 +45,15 @@ def fuse(
     fields: str = typer.Option(
         "",
         help="Keys of a document's texts, separated by commas, for example title,body. By "
-        "default, all texts of the first document.",
+        "default, all keys of texts in the first document.",
     ),
     vectors: Path | None = typer.Option(
         None,
         help="Vectors of the documents: .npy, .npz, .parquet or .jsonl. A .npy without a file of "
-        "ids beside it has the rows of --corpus.",
+        "ids beside it must have one row for each document of --corpus, in order.",
     ),
     query_vectors: Path | None = typer.Option(
-        None, help="Vectors of the queries, likewise, or in the order of --queries."
+        None, help="Vectors of the queries, in the same formats, or in the order of --queries."
     ),
     encoder: Path | None = typer.Option(
         None,
@@ -65,7 +65,7 @@ def fuse(
     ),
     measures: str = typer.Option("ndcg@10,map", help="Measures to report, separated by commas."),
     n_folds: int = typer.Option(
-        5, min=0, help="Folds of the test. 0: no test, which takes the longest."
+        5, min=0, help="Folds of the test, which takes most of the time. 0: no test."
     ),
     depth: int = typer.Option(
         0, min=0, help="At most this many documents for each query of the fused run. 0: all."

@@ -26,7 +26,7 @@ def info(
         False,
         "--seen",
         help="Estimate how much each position is seen, say whether the estimate can be trusted, "
-        "and compare click models. With --features FILE, features tell where few documents were "
+        "and compare click models. With --features FILE, features are used if few documents were "
         "shown at several positions.",
         rich_help_panel="Logs of clicks",
     ),

@@ -14,8 +14,8 @@ def interleave(
     ),
     unit: str = typer.Option(
         "session",
-        help="The unit of the test: session; or query, if few queries make many of the lists and "
-        "the result shall hold for other queries.",
+        help="The unit of the test: session; or query, if a few queries make up many of the lists "
+        "and the result must hold for other queries.",
     ),
     bad_lines: str = typer.Option(
         "refuse", help="Lines that cannot be read: refuse (the default), or drop them."

@@ -23,8 +23,8 @@ from localrank.cli._inputs import (
 def train(
     data: list[Path] = typer.Argument(
         help="Training data: LETOR files, tables, partitions or feature logs. Or logs of clicks, "
-        "with --features FILE: the features of their documents, in any of these formats; and "
-        "--clicks NAME: what tells how much is seen."
+        "with --features FILE, the features of their documents in any of these formats, and "
+        "--clicks NAME, the estimate of how much is seen."
     ),
     output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
     method: str | None = typer.Option(

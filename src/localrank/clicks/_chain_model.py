@@ -1,4 +1,4 @@
-"""What click models share in which people read from the top, and stop."""
+"""The base of click models in which people read from the top, and stop."""
 
 from __future__ import annotations
 

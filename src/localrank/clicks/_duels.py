@@ -78,7 +78,7 @@ def _count_duels(
 
 
 def count_weighed_duels(cells: Cells, units: Integers, n_units: int, examination: Floats) -> Floats:
-    """The same, where a document weighs as much as it is clicked at third positions.
+    """The same, with documents weighted by their clicks at third positions.
 
     The weight in the duel of two positions is the rate of clicks, by expected examination, at all
     other positions: it says how relevant the document is, and is independent of the clicks in the
@@ -134,7 +134,7 @@ def _count_weighed(
 
 
 def comparable(wins: Floats) -> Flags:
-    """The positions that chains of clicks lead to from the first one, and back.
+    """The positions that chains of clicks connect with the first one, in both directions.
 
     Only these have a finite estimate beside the first [1]_.
 
@@ -173,7 +173,7 @@ def strengths(wins: Floats, everything: Floats | None = None) -> Floats:
     wins : ndarray of shape (n_sets, n_positions, n_positions)
         Between positions that are all `comparable`.
     everything : ndarray of shape (n_positions, n_positions), optional
-        All duels, where the sets are drawn from them.
+        All duels. The sets are drawn from them.
 
     Examples
     --------

@@ -41,7 +41,7 @@ Means = Callable[[Floats, Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the model makes of a log.
+    """What the model estimates from a log.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ def estimated(
     start : ndarray of shape (n_positions,)
         Examination to begin with.
     means : callable, optional
-        What tells the mean of each pair up to a factor for its kind, such as features.
+        A function that gives the mean of each pair, up to a factor for its kind.
     """
     sums = _Sums.of(cells)
     n_kinds = int(kinds.max()) + 1

@@ -28,7 +28,7 @@ def maximise(step: Step, start: Floats, *, max_iter: int, tol: float) -> tuple[F
     start : ndarray
         Probabilities to begin with.
     max_iter : int
-        Most calls of `step`.
+        At most this many calls of `step`.
     tol : float
         Stop when two steps gain no more than this.
 

@@ -109,6 +109,6 @@ def _pairs(log: ClickLog, queries: Integers, documents: Array) -> Integers:
 
 
 def weights_by_line(ranking: NewRanking, weights: Floats) -> Floats:
-    """The weight of each document's new position. 0: the weights do not reach as far."""
+    """The weight of each document's new position. 0: beyond the weights."""
     inside = ranking.positions < len(weights)
     return np.where(inside, weights[np.minimum(ranking.positions, len(weights) - 1)], 0.0)

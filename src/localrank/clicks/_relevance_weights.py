@@ -16,7 +16,7 @@ ENOUGH_EXAMINATIONS = 5.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate before it is told.
+    """An estimate, before its interval is computed.
 
     Attributes
     ----------
@@ -177,5 +177,5 @@ def summed(numbers: Integers, values: Array, n: int) -> Floats:
 
 
 def positive(values: Floats) -> Floats:
-    """The same numbers, and 1 for 0: what has no impressions has no clicks to divide."""
+    """The same numbers, and 1 for 0: without impressions there are no clicks to divide."""
     return np.where(values > 0, values, 1.0)

@@ -130,9 +130,10 @@ class Resampling:
         return np.tensordot(self.counts - 1, of_sets, 1)
 
     def bounds(self, moved: Floats, confidence: float, n_sets: int) -> Iterator[Floats]:
-        """Quantiles of what the draws changed, wider where there are few sets to draw from.
+        """Quantiles of what the draws changed, wider if there are few sets to draw from.
 
-        As t does: with 20 sets, the draws spread less than samples of so many would.
+        They are widened as by the t distribution: draws from 20 sets spread less than samples of 20
+        would.
         """
         from scipy import stats
 

@@ -50,7 +50,7 @@ class Described:
         return cls(features, rows, ranker)
 
     def means(self, used: Flags) -> Means:
-        """What gives the mean of each of these pairs, from their rates and the rates' weights."""
+        """A function that gives the mean of each of these pairs from their rates and weights."""
         rows = self.rows[used]
         order = np.argsort(rows)
         shown = np.zeros(self.features.n_documents, np.bool_)

@@ -109,8 +109,8 @@ class ClickModelComparison(Printed):
             for name in order
         ]
         return [
-            f"Click models, fitted to {self.n_fitted:,} sessions, on {self.n_held_out:,} others. "
-            f"{self.unseen:.1%} of what those show was not in the first.",
+            f"Click models, fitted to {self.n_fitted:,} sessions and tested on {self.n_held_out:,} "
+            f"others. {self.unseen:.1%} of what the others show was not seen in fitting.",
             Table(
                 "",
                 ["model", "log-likelihood", "minus the best", "perplexity", "impossible"],
@@ -156,10 +156,10 @@ def compare_click_models(
 
     Notes
     -----
-    Intervals are of the mean difference of a session. Sessions of one query are no independent
-    evidence, so that they vary by query (the standard error is that of clusters, with a t
-    distribution). With fewer than 20 queries held out, they vary by session, and say nothing about
-    other queries.
+    Intervals are of the mean difference per session. Sessions of one query are not independent
+    evidence, so the intervals are over queries (the standard error is that of clusters, with a t
+    distribution). With fewer than 20 queries held out, they are over sessions, and say nothing
+    about other queries.
 
     Examples
     --------

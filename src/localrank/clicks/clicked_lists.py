@@ -18,13 +18,13 @@ def click_lists(
 ) -> RankingDataset:
     """One list for each clicked document, with all others that its query showed, weighed by clicks.
 
-    A list has the label 1 for the clicked document and 0 for the others. It weighs the sum of the
-    inverse examination of its clicks. `RankSVM` on these lists is the propensity-weighted SVM of
-    [1]_: each click asks its document to score above every other one. A listwise ranker on them has
-    the softmax loss with inverse propensities.
+    A list has the label 1 for the clicked document and 0 for the others. Its weight is the sum of
+    the inverse examination of its clicks. `RankSVM` on these lists is the propensity-weighted SVM
+    of [1]_: each click asks its document to score above every other one. A listwise ranker on them
+    has the softmax loss with inverse propensities.
 
-    `relevance_dataset` ranked better wherever both were measured: here, clicks without relevance
-    ask for the wrong order, and nothing is shrunk.
+    Wherever both were measured, `relevance_dataset` ranked better. In these lists, clicks on
+    documents without relevance ask for the wrong order, and nothing is shrunk.
 
     Parameters
     ----------

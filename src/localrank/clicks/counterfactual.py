@@ -150,7 +150,7 @@ def ranking_value(
         The candidates, for a ranker or scores.
     method : {"ips", "snips", "dr"}, default="snips"
         "ips" is the mean of weighted clicks. "snips" divides a document's clicks by the number of
-        its expected examinations, which varies less. "dr" adds a model of relevance [3]_: it
+        its expected examinations, which varies less. "dr" adds a model of relevance [3]_, which
         decides about documents that were hardly examined.
     gain : {"clicks", "dcg"}, default="clicks"
         w(k): the examination of position k, so that the value is the expected number of clicks;
@@ -280,8 +280,9 @@ def policy_value(
     probabilities : array-like of shape (n_impressions,)
         The probability that the new policy shows each document of the log where it was.
     method, unit, confidence, max_unseen
-        As in `ranking_value`. What was never shown is what the weights lack to add up to 1 at each
-        position, beyond chance.
+        As in `ranking_value`. At each position, the weights should add up to the share of lists
+        that reach it. By how much they fall short, beyond chance, is the share that was never
+        shown.
 
     Examples
     --------
@@ -387,8 +388,8 @@ def _refuse_unseen(estimate: Estimate, log: ClickLog, most: float, what: str) ->
     if estimate.unseen > most:
         raise UnseenRankingError(
             f"The log says too little about {what}: {estimate.unseen:.0%} of what it would show, "
-            f"weighted by position, was never shown there. At most {most:.0%} may be. Show such "
-            f"documents first, for example in a live test."
+            f"weighted by position, was never shown there. At most {most:.0%} is allowed. Show "
+            f"such documents first, for example in a live test."
         )
     fewest = min(FEWEST_SESSIONS, log.n_sessions / FEWEST_SESSIONS)
     if estimate.effective_sessions < fewest and most < 1:
@@ -403,8 +404,8 @@ def _refuse_no_click(log: ClickLog) -> None:
     """Refuse a log without a click, whose estimate would be 0, and look certain."""
     if not log.clicks.any():
         raise ValueError(
-            f"No click is in the {log.n_sessions:,} sessions whose queries are ranked. Nothing "
-            f"tells how many a ranking would bring."
+            f"The {log.n_sessions:,} sessions whose queries are ranked have no click. Nothing "
+            f"tells how many clicks a ranking would bring."
         )
 
 

@@ -17,18 +17,20 @@ class DependentClickModel(ChainModel):
     """People read down, and after a click go on or stop, depending on its position [1]_.
 
     A document of relevance r that is examined is clicked with probability r. Without a click people
-    examine the next one, after a click at position k with probability `continuation_[k]`.
+    examine the next one. After a click at position k they do so with probability
+    `continuation_[k]`.
 
     Parameters
     ----------
     method : {"em", "counts"}, default="em"
-        "em": maximum likelihood, by expectation-maximisation. "counts": the paper's estimate, as if
-        people stopped at their last click, and read the whole list without one. It takes one pass.
+        "em": maximum likelihood, by expectation-maximisation. "counts": the paper's estimate. It
+        assumes that people stop at their last click, and read the whole list if they click nothing.
+        It takes one pass.
     smoothing : float, default=2
-        Every probability is estimated as if it had been tried this many times more, with the result
-        of the average one. 0: none.
+        Every probability is estimated as if it had this many more trials, with the average result.
+        0: none.
     max_iter : int, default=500
-        Most passes over the log.
+        At most this many passes over the log.
     tol : float, default=1e-8
         Stop when a pass gains less log-likelihood than this per impression.
 

@@ -34,15 +34,16 @@ class DescribedPositionBias(Estimator):
 
         p[k] k^(w z),
 
-    beside the first: a common curve p, which falls faster or slower by an exponent that is linear
-    in z. This is a simple case of the context-dependent model of [1]_, which has a network in the
-    place of w z. Descriptions are standardised, so that w = 0 is the common curve.
+    relative to the first position: a common curve p, which falls faster or slower by an exponent
+    that is linear in z. This is a simple case of the context-dependent model of [1]_, which has a
+    network in place of w z. Descriptions are standardised, so that w = 0 is the common curve.
 
     p and w maximise the likelihood of swaps, in which each position of a query competes with the
-    others for the clicks of the documents that both have shown (see `PositionBias`). It is concave.
-    Then w is shrunk: with V its covariance over queries, and its true values drawn with the
-    standard deviation s, its mean is s² (s² + V)^-1 w. s makes the estimate most likely (empirical
-    Bayes). It is 0, and all queries have the common curve, unless that is clearly less likely.
+    others for the clicks of the documents that both have shown (see `PositionBias`). This
+    likelihood is concave. Then w is shrunk: with V its covariance over queries, and its true values
+    drawn with the standard deviation s, its mean is s² (s² + V)^-1 w. s makes the estimate most
+    likely (empirical Bayes). It is 0, and all queries have the common curve, unless that is clearly
+    less likely.
 
     `p_value_` tests whether examination depends on the description: the share of random
     permutations of the descriptions that explain as much.
@@ -67,7 +68,7 @@ class DescribedPositionBias(Estimator):
     coefficients_ : ndarray of shape (n_descriptors,)
         w, shrunk, for standardised descriptions.
     exponents_ : dict from str to float
-        w z of each query of the features, by its id. At most 3, either way.
+        w z of each query of the features, by its id. From -3 to 3.
     spread_ : float
         s.
     p_value_ : float
@@ -126,7 +127,7 @@ class DescribedPositionBias(Estimator):
     def fit(self, log: ClickLog, features: RankingDataset) -> Self:
         """Learn from a log and the features of its queries.
 
-        Queries without features tell of the common curve alone.
+        Queries without features count for the common curve only.
         """
         check_parameters(self)
         self.common_ = PositionBias(
@@ -135,7 +136,7 @@ class DescribedPositionBias(Estimator):
         known = np.flatnonzero(~np.isnan(self.common_.examination_))
         if len(known) < 2:
             raise ValueError(
-                "The log has one position alone. There is no examination to compare by query."
+                "The log has only one position. There is no examination to compare by query."
             )
         representation = clone(self.representation).fit(features)
         described = np.asarray(representation.transform(features), np.float64)
@@ -151,7 +152,8 @@ class DescribedPositionBias(Estimator):
         used = (places >= 0) & (duels.sum(axis=(1, 2)) > 0)
         if used.sum() < 2:
             raise ValueError(
-                "The log and the features have fewer than two queries in common that swaps tell of."
+                "The log and the features need two queries in common whose documents were shown, "
+                "and clicked, at several positions. There are fewer."
             )
         center = described[places[used]].mean(axis=0)
         scale = described[places[used]].std(axis=0)

@@ -38,8 +38,8 @@ def team_draft(
     """One list of two rankings, by team draft [1]_.
 
     In each round, a coin decides who picks first. Each ranking picks its best document that is not
-    in the list yet. Where both would pick the same document at the beginning of a round, it is
-    nobody's: clicks on it tell nothing, and to draw lots for it would only add chance.
+    in the list yet. If both would pick the same document at the beginning of a round, the document
+    is nobody's: clicks on it tell nothing, and drawing lots for it would only add noise.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ class InterleavingResult:
     p_value_any_time : float
         A larger p-value, which holds however often one looks at the test. It is for lists.
     n_more : int or None
-        How many more lists would establish a difference like this one, with a probability of
-        80 %. 0: it is established. None: no number would, as both won as many.
+        How many more lists would establish a difference like this one, with a probability of 80 %.
+        0: it is established. None: no number would, because both won equally many.
     unit : str
-        "session" or "query": what the test takes for independent.
+        "session" or "query": what the test treats as independent.
     """
 
     names: tuple[str, str]
@@ -199,13 +199,14 @@ def interleaving_result(
 
     A list is won by the ranking with more clicks on the documents that it picked. By sessions, the
     test is the sign test of the lists that were won. By queries, it is the t test of the wins minus
-    the losses of each query: use it where few queries make many of the lists, and the result shall
+    the losses of each query: use it if a few queries make up many of the lists, and the result must
     hold for other queries.
 
     Parameters
     ----------
     clicks : InterleavedClicks, or array-like of shape (n_lists, 2)
-        What `read_interleaved` reads, or for each list the clicks on what each ranking picked.
+        The result of `read_interleaved`, or for each list the clicks on the documents that each
+        ranking picked.
     unit : {"session", "query"}, default="session"
     confidence : float, default=0.95
 
@@ -265,7 +266,7 @@ def read_interleaved(
     path_or_paths : path or sequence of paths
         The files of one test, such as those of `localrank serve --clicks-log`.
     bad : "refuse" or "drop", default="refuse"
-        Whether a line that is wrong is an error, or left out.
+        What to do with a wrong line. "refuse": raise an error. "drop": leave it out.
 
     Examples
     --------

@@ -31,7 +31,7 @@ BIASES = {
     "dcm": "people read on after some clicks",
     "ubm": "examination depends on the distance to the last click",
     "dbn": "people stop where a click satisfies them",
-    "auto": "the model of clicks that predicts sessions best that it has not seen",
+    "auto": "the click model that best predicts sessions it has not seen",
     "trust": "positions are trusted: high ones are clicked more readily",
     "none": "everything is seen: labels are click rates",
 }
@@ -47,7 +47,7 @@ def fitted_bias(
 
     Late positions that nothing is known of, such as those without a click, count as one with the
     position before. If they have more than a tenth of the clicks, swaps tell too little: "pbm" then
-    goes by features, and all others are refused.
+    uses features, and all other names are refused.
 
     Parameters
     ----------

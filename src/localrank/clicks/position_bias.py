@@ -33,31 +33,31 @@ _DOCUMENTS_OF_KIND, _MAX_KINDS = 50, 20
 
 
 class PositionBias(Estimator):
-    """How much each position is seen beside the first one, in the position-based model.
+    """How much each position is seen relative to the first one, in the position-based model.
 
     The model says that a click at position k on document d has the probability p[k] r[d]: the
     position is examined, and the document is relevant. Only ratios of p can be known, so that the
     first position has 1. Position k is compared with others by the documents that were shown at k
-    and elsewhere. A document is compared with itself alone, so that a good ranking, which shows
-    relevant documents higher up, does no harm.
+    and elsewhere. A document is compared only with itself, so a good ranking, which shows relevant
+    documents higher up, does no harm.
 
     "swaps" compares all pairs of positions (AllPairs [1]_). A document that was shown n times at j
     and m times at k has c clicks at j and b at k. It adds c m / (n + m) to w[j, k], and
     b n / (n + m) to w[k, j]: Mantel's and Haenszel's weights, which keep documents that were shown
-    once somewhere from adding noise. Both have the same expectation but for the factors p[j] and
-    p[k], whatever the relevance and the numbers are. So w[j, k] are wins in duels of Bradley and
-    Terry, and p maximises
+    once somewhere from adding noise. Apart from the factors p[j] and p[k], both have the same
+    expectation, whatever the relevance and the numbers are. So w[j, k] are wins in duels of Bradley
+    and Terry, and p maximises
 
         sum over j and k of w[j, k] log(p[j] / (p[j] + p[k])).
 
     It is concave in log p. The derivative is 0 in expectation at the true p.
 
     "em" is expectation-maximisation over the relevance of each document. The relevance of a
-    document has a Gamma distribution, whose mean is that of documents shown at similar heights;
-    the shape is learned. The E step is the expected relevance, the M step is clicks at k by
-    expected relevance shown at k (formulas in `localrank.clicks._gamma_em`). A free relevance for
-    each document, as in the first papers, is not consistent: with few impressions of each
-    document, it takes chance for relevance, and finds too flat a curve.
+    document has a Gamma distribution, whose mean is that of documents shown at similar heights; the
+    shape is learned. The E step is the expected relevance, the M step is clicks at k by expected
+    relevance shown at k (formulas in `localrank.clicks._gamma_em`). A free relevance for each
+    document, as in the first papers, is not consistent: with few impressions of each document, it
+    mistakes chance for relevance, and its curve is too flat.
 
     With features, "em" is regression EM [2]_: the mean of a document's relevance is what `ranker`
     learns from features and clicks of other queries. Then positions are also compared by different
@@ -68,8 +68,8 @@ class PositionBias(Estimator):
     ----------
     method : {"swaps", "em"}, default="swaps"
     n_positions : int or None, default=None
-        Positions from this one on count as one. Use it where later positions have few clicks.
-        None: each position of the log is one.
+        Positions from this one on count as one. Use it where later positions have few clicks. None:
+        each position of the log counts by itself.
     ranker : Ranker or None, default=None
         What learns relevance from features, where `fit` gets some: a regression, whose scores are
         on the scale of labels. None: `GBRT` with 100 trees.
@@ -91,7 +91,7 @@ class PositionBias(Estimator):
         `examination_` of each draw of queries. Both methods draw the same queries of a log, if they
         have the same `random_state`.
     n_swapped_ : ndarray of shape (n_positions,)
-        Documents of queries that were shown at the position and at another one.
+        Number of pairs of query and document that were shown at the position and at another one.
     relevance_ : ndarray of shape (n_pairs,)
         With "em": the expected relevance of each pair of the log, at most 1. NaN: it was not shown
         at a position that is known.

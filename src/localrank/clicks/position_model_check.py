@@ -25,7 +25,7 @@ class CurveDifference:
     Attributes
     ----------
     ratios : ndarray of shape (n_positions,)
-        The second curve by the first. NaN: it is not known.
+        The second curve divided by the first. NaN: it is not known.
     intervals : ndarray of shape (n_positions, 2)
         Bounds that hold for all positions together.
     p_value : float
@@ -38,7 +38,7 @@ class CurveDifference:
 
     @property
     def positions(self) -> Integers:
-        """Positions, from 0, whose interval leaves out 1."""
+        """Positions, from 0, whose interval does not contain 1."""
         low, high = self.intervals.T
         return np.flatnonzero((low > 1) | (high < 1))
 
@@ -52,17 +52,17 @@ class PositionModelCheck:
     swaps, em : PositionBias
         Both estimates.
     methods : CurveDifference
-        The curve of EM by that of swaps.
+        The curve of EM divided by that of swaps.
     relevance : CurveDifference
-        The curve of documents that are clicked often elsewhere by that of all documents. In the
-        model it does not depend on relevance. With trust bias it does.
+        The curve of documents that are clicked often elsewhere, divided by that of all documents.
+        In the model it does not depend on relevance. With trust bias it does.
     after_click : float
-        Clicks below a click by those that the model expects there. In the model it is 1. In a
-        cascade it is 0. Above 1: some people click much, others little.
+        Clicks below a click, divided by those that the model expects there. In the model it is 1.
+        In a cascade it is 0. Above 1: some people click much, others little.
     after_click_interval : tuple of float
     p_after_click : float
     level : float
-        The model is refused where one of the three p-values times 3 is at most this.
+        The model is refused if one of the three p-values times 3 is at most this.
     """
 
     swaps: PositionBias

@@ -39,7 +39,7 @@ class RankerComparison(Printed):
     refused : dict of str
         Why the log says nothing about a ranker.
     differences : dict of ValueDifference
-        Each ranker less the baseline.
+        Each ranker minus the baseline.
     shown : float
         The clicks per list of the lists that were shown.
     judged : dict of dict of float
@@ -117,9 +117,9 @@ def compare_rankers(
 
     Each ranker learns from `relevance_dataset`. Its value is that of `ranking_value`, from sessions
     of queries that it has not seen, with an interval over queries. How much is seen is estimated
-    twice, from the sessions to learn from and from those to judge by, so that a wrong guess does
-    not speak for a ranker that shares it. If the features have labels, measures by them stand
-    beside.
+    twice, from the sessions to learn from and from those to judge by, so that a wrong estimate does
+    not favour a ranker that shares it. If the features have labels, the result also has measures by
+    these labels.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def compare_rankers(
     features : RankingDataset
     rankers : mapping of names to Ranker
     bias : str, default="pbm"
-        A name that `fitted_bias` knows, but "none".
+        A name that `fitted_bias` knows, except "none".
     measures : sequence of Measure, default=(NDCG(10),)
         For labels of the features, if there are any.
     baseline : str, optional
@@ -159,7 +159,8 @@ def compare_rankers(
     check_bias(bias)
     if bias == "none":
         raise ValueError(
-            "'none' does not say how much is seen, and values are estimated by that. Use another."
+            "'none' does not say how much is seen, and values are estimated from that. Use another "
+            "name, such as 'pbm'."
         )
     if not rankers:
         raise ValueError("There is no ranker to compare.")

@@ -33,15 +33,16 @@ _FEW_DOCUMENTS = 100
 
 @dataclass(frozen=True, eq=False)
 class ClickedRelevance:
-    """The relevance of each pair of a log, as its clicks tell.
+    """The relevance of each pair of a log, estimated from its clicks.
 
     With e the examination of each impression, a pair has the exposure E = Σ e and C clicks, of
     which r E are expected. Without a prior, r is estimated by C / E, which is unbiased. With a
     prior mean m that has the strength of k looks, it is (C + k m) / (E + k), and its variance
     (C + k m) / (E + k)²: the posterior of a gamma prior under Poisson's law.
 
-    Where people click what they see without relevance with the probability t, as by trust bias, the
-    clicks expected so, B = Σ e t, are taken off, and E = Σ e (1 - t) [1]_.
+    With trust bias, for example, people click a document without relevance that they see with the
+    probability t. Then the expected number of these clicks, B = Σ e t, is subtracted, and
+    E = Σ e (1 - t) [1]_.
 
     Attributes
     ----------
@@ -99,7 +100,7 @@ class ClickedRelevance:
 
     @property
     def mean(self) -> float:
-        """The relevance of what is seen, whatever its position: all clicks by all exposure."""
+        """The relevance of what is seen, at any position: all clicks divided by all exposure."""
         return float(self.clicks.sum() / self.exposure.sum())
 
     def relevance(self, prior: Floats | float = 0.0, strength: float = 0.0) -> Floats:
@@ -118,10 +119,10 @@ class ClickedRelevance:
         return self.relevance(prior, strength) / looks + by_mistake
 
     def strength(self, prior: Floats | float) -> float:
-        """How many looks a prior is worth: its mean by its variance, by the method of moments.
+        """How many looks a prior is worth: its mean divided by its variance.
 
-        What clicks differ from the prior, beyond what chance explains, is the prior's variance.
-        Infinite: chance explains all.
+        By the method of moments, the prior's variance is how much clicks differ from the prior,
+        beyond what chance explains. Infinite: chance explains all.
         """
         seen = self.exposure > 0
         E, m = self.exposure[seen], np.broadcast_to(prior, seen.shape)[seen]
@@ -189,13 +190,13 @@ def relevance_dataset(
     The label of a document is `(C + k m) / (E + k)`, with C its clicks, E the sum of the
     examination of its impressions, m the prior of its relevance, and k the looks that the prior is
     worth, which the log decides. The weight of a query is the share of the variance of its labels
-    that is not error. Queries that chance may explain teach less.
+    that is not error. Queries whose labels may be due to chance count less.
 
     Documents are joined by the ids of queries and documents, as texts. A query without sessions is
-    left out, and so is an impression of a document without features. `say` gets their numbers, and
-    that of documents that were never shown for their query: `unseen` says what becomes of them.
-    Documents without ids are known by the number of their row, as in a log of `simulate_clicks`;
-    such a log must have no others.
+    left out, and so is an impression of a document without features. `say` is called with their
+    numbers, and with the number of documents that were never shown for their query. `unseen` says
+    what becomes of these. Documents without ids are known by the number of their row, as in a log
+    of `simulate_clicks`; such a log must have no others.
 
     Parameters
     ----------
@@ -205,22 +206,23 @@ def relevance_dataset(
     bias : estimator, array-like of shape (n_positions,) or None, default=None
         How much is seen: anything with `examination_of`, such as `PositionBias`, fitted; or a
         number for each position. None: everything is seen, and labels are click rates. A click
-        model tells what was seen in view of the clicks above.
+        model takes the clicks above into account.
     prior : {"features", "mean"} or None, default="features"
         What labels are shrunk to, so that a lucky click on a document that was hardly seen counts
         little. "features": the relevance that the features tell, learned by trees from other
-        queries. "mean": the mean of all documents; it lifts documents that were hardly seen.
-        None: no shrinkage, no weights, and no documents but those that were shown.
+        queries. "mean": the mean of all documents; it lifts documents that were hardly seen. None:
+        no shrinkage, no weights, and only documents that were shown.
     unseen : {"prior", "leave out"}, default="prior"
         What becomes of documents that no session of their query has shown. "prior": their label is
-        the prior, but at most the mean label of the query's documents that were shown: whoever made
-        the lists had put them below. "leave out": nothing is learned from them.
+        the prior, but at most the mean label of the query's documents that were shown: the system
+        that made the lists ranked them lower. "leave out": nothing is learned from them.
     least_examination : float, default=0.01
         Examination below this counts as this: inverse propensities are clipped at its inverse.
     rates : sequence of float or None, default=None
-        Rising relevance where the next grade begins, such as [0.1, 0.3]. The label of a document is
-        the number of rates that it reaches. For methods that tell relevant documents from others,
-        such as `SVMMap`, or learn each grade, such as `McRank`. None: labels are the relevance.
+        Rising values of relevance at which the next grade begins, such as [0.1, 0.3]. The label of
+        a document is the number of rates that it reaches. For methods that tell relevant documents
+        from others, such as `SVMMap`, or learn each grade, such as `McRank`. None: labels are the
+        relevance.
     say : callable, optional
         Called with a line about what was left out.
 
@@ -340,8 +342,8 @@ def told_by_features(dataset: RankingDataset, counts: ClickedRelevance) -> Float
 def reliability(dataset: RankingDataset, variances: Floats) -> Floats:
     """The share of the variance of each query's labels that is not error, for each row.
 
-    Labels that are shrunk vary less than relevance does: their variance, and the mean of their
-    errors', make that of relevance. The mean of all rows is 1.
+    Labels that are shrunk vary less than relevance does. The variance of relevance is that of the
+    labels plus the mean variance of their errors. The mean of all rows is 1.
 
     Examples
     --------

@@ -56,8 +56,8 @@ def simulate_clicks(
         At most this many documents in a list.
     shuffle : float, default=0.0
         Standard deviation of noise on the ranks, in positions. 0: each ranker always shows a query
-        the same list. Documents must be seen at several positions to learn how much is seen: 1 or
-        several rankers do it.
+        the same list. Documents must be shown at several positions to learn how much is seen:
+        `shuffle=1` or several rankers do that.
     groups : array-like of str of shape (n_queries,), optional
         The group of each query, in the order of `dataset.query_ids`. None: if there are several
         behaviours, each session's group is drawn with equal chance, whatever the query is.

@@ -24,10 +24,10 @@ class TrustBiasModel(ClickModel):
     Parameters
     ----------
     smoothing : float, default=2
-        Every probability is estimated as if it had been tried this many times more, with the result
-        of the average one. That of trust is no click. 0: maximum likelihood.
+        Every probability is estimated as if it had this many more trials, with the average result.
+        For trust, the added trials have no click. 0: maximum likelihood.
     max_iter : int, default=500
-        Most passes over the log.
+        At most this many passes over the log.
     tol : float, default=1e-8
         Stop when a pass gains less log-likelihood than this per impression.
 

@@ -28,10 +28,10 @@ class UserBrowsingModel(ClickModel):
     Parameters
     ----------
     smoothing : float, default=2
-        Every probability is estimated as if it had been tried this many times more, with the result
-        of the average one. 0: maximum likelihood.
+        Every probability is estimated as if it had this many more trials, with the average result.
+        0: maximum likelihood.
     max_iter : int, default=500
-        Most passes over the log.
+        At most this many passes over the log.
     tol : float, default=1e-8
         Stop when a pass gains less log-likelihood than this per impression.
 
@@ -39,7 +39,8 @@ class UserBrowsingModel(ClickModel):
     ----------
     examination_ : ndarray of shape (n_positions, n_positions)
         A row for each position. The first column is for lists without a click above it, column j
-        for those whose last click was at position j, counted from 1. NaN: there is no such place.
+        for those whose last click was at position j, counted from 1. NaN: the last click cannot be
+        there.
     relevance_ : ndarray of shape (n_pairs,)
     objectives_ : ndarray
         The log-likelihood after each pass, with that of the priors.

@@ -63,9 +63,9 @@ def beside(table: Path) -> Path | None:
 def read_description(path: Path, first_line: Sequence[str]) -> ColumnDescription:
     r"""Read a description, for a table whose first line has these cells.
 
-    A line is `index<TAB>type<TAB>name`, the name only of features. Columns that it does not
-    mention are numbers. As CatBoost, call a feature without a name by its place among the
-    features, from 0.
+    A line is `index<TAB>type<TAB>name`, the name only of features. Columns that it does not mention
+    are numbers. A feature without a name is called by its place among the features, from 0, as in
+    CatBoost.
 
     Examples
     --------

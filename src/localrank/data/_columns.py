@@ -1,4 +1,4 @@
-"""Columns of tables as numbers: what is one, what can be made one, and advice for the rest."""
+"""Columns of tables as numbers: which are, which can become so, and advice for the rest."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _OTHER_KINDS = {
 
 
 def other_kind(line: bytes) -> str | None:
-    """What a file is by a line that is not one of LETOR text. None: unknown."""
+    """The kind of file that has this line, which is not LETOR text. None: unknown."""
     return next((kind for begin, kind in _OTHER_KINDS.items() if begin.match(line)), None)
 
 

@@ -35,7 +35,7 @@ def rows_of(offsets: Integers, groups: Integers) -> tuple[Integers, Integers]:
 
 
 def n_first(sizes: Array, most: int) -> int:
-    """How many of the first groups have at most so many rows together, one at least.
+    """How many of the first groups have at most this many rows together: at least one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Vectors of documents or queries: beside the features, a row each."""
+"""Vectors of documents or queries, one per row, beside the features."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from localrank.data.vectors import Vectors
 
 
 class RowVectors:
-    """A vector for each row, as places in a table. A document of many queries is in it once.
+    """A vector for each row, as its place in a table. A document of many queries is in it once.
 
     Parameters
     ----------
     table : ndarray of shape (n_vectors, n_dimensions)
         float32.
     places : ndarray, optional
-        The row of the table for each row. -1: no vector, which reads as zeros. None: all, in
-        their order.
+        The place of each row's vector in the table. -1: no vector, which reads as zeros. None: all
+        vectors, in their order.
 
     Examples
     --------

@@ -135,8 +135,8 @@ def refuse_data(folder: Path, dataset: RankingDataset) -> None:
         path = score_path(folder, partition, "parquet")
         if path.is_file() and not _is_replaceable(path):
             raise ValueError(
-                f"{path} was not written by `localrank rank`, which replaces nothing else. Name "
-                f"another folder for the scores."
+                f"{path}: `localrank rank` did not write this file, and replaces only its own. "
+                f"Name another folder for the scores."
             )
 
 

@@ -59,10 +59,10 @@ def read_click_log(
     path_or_paths : path or sequence of paths
         The files of one log. Files that end in `.gz`, `.bz2` or `.xz` are decompressed.
     bad : "refuse" or "drop", default="refuse"
-        What to do with a line that cannot be read, and with a session that cannot be: something
-        was clicked that was not shown, or a document is shown twice. "refuse": an error names the
-        line. "drop": leave it out and count it in the log's `left_out`. A session without a
-        document is always left out and counted.
+        What to do with a line that cannot be read, and with an impossible session: something was
+        clicked that was not shown, or a document is shown twice. "refuse": an error names the line.
+        "drop": leave it out and count it in the log's `left_out`. A session without a document is
+        always left out and counted.
 
     Examples
     --------

@@ -35,7 +35,7 @@ Named = tuple[tuple[str, ...], Integers]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClickLog:
-    """Sessions: the documents that a query was shown, in order, and which were clicked.
+    """Sessions: the documents shown for a query, in order, and which of them were clicked.
 
     The impressions of session `i` are the rows `offsets[i]` to `offsets[i + 1]` of `pairs` and
     `clicks`, from the first position to the last. A pair is a query and one of its documents. All
@@ -129,14 +129,14 @@ class ClickLog:
         propensities : sequence of sequences of numbers, optional
             For each document shown, the known probability that it was shown where it was.
         bad : "refuse" or "drop", default="refuse"
-            What to do with a session that cannot be: a position was clicked that was not shown, a
-            list has a document twice, or a propensity is not above 0 and at most 1. "drop" leaves
-            it out and counts it in `left_out`.
+            What to do with an impossible session: a position was clicked that was not shown, a list
+            has a document twice, or a propensity is not above 0 and at most 1. "drop" leaves it out
+            and counts it in `left_out`.
 
         Raises
         ------
         ValueError
-            A session cannot be, or sequences differ in length. The message names the session,
+            A session is impossible, or sequences differ in length. The message names the session,
             from 0.
 
         Examples
@@ -343,8 +343,8 @@ class ClickLog:
     def joined(cls, logs: Sequence[ClickLog]) -> Self:
         """The sessions of several logs as one, in their order.
 
-        Equal ids of queries are the same query. Either all logs have times, or none has; so for
-        rankers, groups and propensities.
+        Equal ids of queries are the same query. Either all logs have times, or none has. The same
+        holds for rankers, groups and propensities.
 
         Examples
         --------
@@ -383,12 +383,12 @@ class ClickLog:
 
     @property
     def n_queries(self) -> int:
-        """Number of queries, with those of sessions that `select` left out."""
+        """Number of queries, also those whose sessions `select` left out."""
         return len(self.query_ids)
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs of a query and a document, likewise."""
+        """Number of pairs of a query and a document, also of sessions left out."""
         return len(self.document_ids)
 
     @property
@@ -434,7 +434,7 @@ class ClickLog:
     def select(self, sessions: ArrayLike) -> Self:
         """Some sessions, by their numbers or by flags.
 
-        Queries and pairs keep their numbers, also those that no session is left of. A session may
+        Queries and pairs keep their numbers, even if none of their sessions is left. A session may
         be named several times, as in a bootstrap.
 
         Examples

@@ -53,8 +53,7 @@ def read_click_table(
     query, document : str
         Columns of ids.
     position : str, default="position"
-        The column of places in the list. They begin at 0 or at 1, and have no gaps: a list that
-        lacks one cannot be placed.
+        The column of places in the list. They begin at 0 or at 1, and have no gaps.
     click : str, default="click"
         The column of clicks: true and false, or numbers of clicks.
     time, ranker, group, propensity : str or None, default=None
@@ -62,9 +61,9 @@ def read_click_table(
         where it was. None: the column `time`, `ranker`, `group` or `propensity`, if there is one.
         Times are seconds since 1970, texts such as "2026-03-01T12:00:00Z", or moments.
     bad : "refuse" or "drop", default="refuse"
-        What to do with a session that cannot be: a document or a position occurs twice, a position
-        is missing, or the session has several queries, rankers or groups. "refuse": an error names
-        the session. "drop": leave it out and count it in the log's `left_out`.
+        What to do with an impossible session: a document or a position occurs twice, a position is
+        missing, or the session has several queries, rankers or groups. "refuse": an error names the
+        session. "drop": leave it out and count it in the log's `left_out`.
 
     Examples
     --------

@@ -698,9 +698,9 @@ class RankingDataset:
         Parameters
         ----------
         vectors : array-like of shape (n_documents, n_dimensions), or by id, or None
-            One for each row. Or a mapping from document ids to vectors, a pair of ids and a
-            table, or `Vectors`: documents are looked up by id, and those without a vector are
-            reported. Zeros, and no vector, are allowed: such a document is nobody's neighbour.
+            One for each row. Or a mapping from document ids to vectors, a pair of ids and a table,
+            or `Vectors`: documents are looked up by id, and those without a vector are reported. A
+            vector of zeros, or none, is allowed: such a document is nobody's neighbour.
         query_vectors : array-like of shape (n_queries, n_dimensions), or by id, optional
 
         Examples

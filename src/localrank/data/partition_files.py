@@ -32,7 +32,7 @@ PARTITION_SUFFIXES = (".parquet", ".arrow", ".feather")
 
 @dataclass(frozen=True)
 class PartitionColumns:
-    """Which columns of a partition are what, the same in all partitions of a dataset."""
+    """The role of each column of a partition, the same in all partitions of a dataset."""
 
     qid: str
     label: str | None

@@ -39,7 +39,7 @@ class RunCounts:
     n_missing_queries : int
         Judged queries that the run lacks. It retrieved nothing for them.
     depths : tuple of (int, float, int)
-        The length of the shortest list, the median, and the longest. Of judged queries.
+        Lengths of the lists of judged queries: the shortest, the median, the longest.
     n_documents : int
         Documents in these lists.
     n_judged : int
@@ -105,7 +105,8 @@ class PooledRuns:
             notes.append(f"Queries without judgments: {runs}. They are left out.")
         if runs := self._with(lambda run: (run.n_missing_queries, n_queries)):
             notes.append(
-                f"Judged queries that are not in the run: {runs}. They count as nothing retrieved."
+                f"Judged queries that are not in the run: {runs}. The run retrieved nothing for "
+                f"them."
             )
         for name, counts in self.counts.items():
             if not counts.n_judged:
@@ -179,8 +180,8 @@ def pooled(runs: Mapping[str, Run], qrels: Qrels) -> PooledRuns:
 
     Notes
     -----
-    It takes 100 bytes for each line of the runs and of the judgments, and 4 more for each letter
-    of the longest document id, beside the runs themselves.
+    Beside the runs themselves, it needs 100 bytes for each line of the runs and of the judgments,
+    and 4 more for each letter of the longest document id.
 
     Examples
     --------

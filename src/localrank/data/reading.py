@@ -92,10 +92,10 @@ def read(
         "needed": data without labels is an error. "ignored": labels need not be read; in a table
         they may be missing values.
     like : RankingDataset or fitted ranker, optional
-        Data to train or a model. Files are then read as its training data was: feature ids begin
-        at the same number, and the features of tables and logs are taken by their names. Options
-        that say otherwise are an error. LETOR text in which the last features do not occur is
-        refused, unless `n_features` says how many there are.
+        Training data or a model. Files are then read as the training data was: feature ids begin at
+        the same number, and the features of tables and logs are found by their names. Options that
+        say otherwise are an error. LETOR text in which the last features do not occur is refused,
+        unless `n_features` says how many there are.
     say : callable, optional
         Called with each line about what was left out, such as documents without judgments.
     vectors : path, Vectors, mapping of id to vector, or pair of ids and array, optional

@@ -43,9 +43,9 @@ def sampled_queries(
 ) -> Integers:
     """Draw queries from those at the given positions, with at most `max_documents` in all.
 
-    Queries are taken in the order of a hash of their ids, until the next one would be too much.
-    So the draw is the same for any order of the queries and any layout of their files. A draw of
-    fewer documents is a part of a draw of more.
+    Queries are drawn in the order of a hash of their ids, until the next one would exceed the
+    limit. So the draw is the same for any order of the queries and any layout of their files. A
+    draw of fewer documents is a part of a draw of more.
 
     Parameters
     ----------

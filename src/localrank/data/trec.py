@@ -84,13 +84,13 @@ def read_run(path: str | PathLike[str], *, columns: Sequence[str] | None = None)
     Raises
     ------
     ValueError
-        A line is damaged, a score is not finite, a query has a document twice, or there is
-        nothing. The message begins with `path:line:`, or with the path.
+        A line is damaged, a score is not finite, a query has a document twice, or the file is
+        empty. The message begins with `path:line:`, or with the path.
 
     Notes
     -----
-    A run in memory takes 8 bytes for each line, and 4 for each letter of the longest query id and
-    of the longest document id. Reading takes about twice that.
+    A run in memory needs 8 bytes for each line, and 4 for each letter of the longest query id and
+    of the longest document id. Reading needs about twice that.
 
     Examples
     --------
@@ -128,8 +128,8 @@ def read_qrels(path: str | PathLike[str], *, columns: Sequence[str] | None = Non
     Returns
     -------
     Qrels
-        Negative judgments stay as they are. To `pooled`, -1 says that nobody judged the document,
-        and lower ones (spam, in some collections) are not relevant.
+        Negative judgments stay as they are. For `pooled`, -1 means that nobody judged the document,
+        and lower judgments (spam, in some collections) mean that it is not relevant.
 
     Examples
     --------

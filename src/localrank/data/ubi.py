@@ -50,8 +50,8 @@ def read_ubi(
     actions : sequence of str, default=("click",)
         Values of `action_name` that count as a click.
     bad : "refuse" or "drop", default="refuse"
-        What to do with a search that cannot be: a click is on a document that it did not return,
-        it returned a document twice, or its `query_id` is that of an earlier search. "refuse": an
+        What to do with an impossible search: a click is on a document that it did not return, it
+        returned a document twice, or its `query_id` is that of an earlier search. "refuse": an
         error names the line. "drop": leave it out and count it. A search without hits is always
         left out and counted.
 

@@ -41,8 +41,8 @@ def read_vectors(
     ids : path, optional
         The file of ids of a `.npy` file, if it has another name.
     id, vector : str
-        The columns of a Parquet file, keys of JSON lines, or names of arrays of a `.npz` file,
-        where `id` and `vector` stand for `ids` and `vectors`, too.
+        The names of the columns of a Parquet file, of the keys of JSON lines, or of the arrays of a
+        `.npz` file. In a `.npz` file, `id` and `vector` also find `ids` and `vectors`.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def check_lists(kind: Any, name: str) -> None:
 
 
 def table_of_lists(lists: Any, name: str, owners: Sequence[Any]) -> Array:
-    """Lists of one length, of Arrow, as the rows of a table.
+    """Arrow's lists, all of one length, as the rows of a table.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ class Vectors:
     ids : ndarray of shape (n_vectors,)
         Different ids, none missing. Whole numbers become texts.
     values : ndarray of shape (n_vectors, n_dimensions)
-        One vector per row. An array of float32, also one that is mapped from a file, is used as
-        it is; other numbers are converted in memory.
+        One vector per row. An array of float32 is used as it is, even if it is mapped from a file.
+        Other numbers are converted in memory.
 
     Examples
     --------
@@ -101,12 +101,12 @@ class Vectors:
 
     @property
     def n_dimensions(self) -> int:
-        """The length of every vector's list of numbers."""
+        """How many numbers each vector has."""
         return int(self.values.shape[1])
 
     @property
     def n_zero(self) -> int:
-        """How many vectors are zeros only."""
+        """How many vectors have only zeros."""
         return int(np.count_nonzero(self.norms == 0))
 
     @cached_property
@@ -127,8 +127,8 @@ class Vectors:
         ----------
         ids : sequence of ids
         missing : "refuse" or "zero", default="refuse"
-            What to do with an id that has no vector. "refuse": raise an error that names it.
-            "zero": give it a vector of zeros, which is like no other.
+            What to do with an id that has no vector. "refuse": raise an error that names the id.
+            "zero": give it a vector of zeros, which is similar to no other.
 
         Examples
         --------
@@ -158,7 +158,7 @@ class Vectors:
 
 
 def stacked(vectors: Iterable[Any], ids: Sequence[Any]) -> Singles:
-    """Vectors that are given one by one as the rows of a table of float32.
+    """A table of float32 from vectors that are given one by one.
 
     Parameters
     ----------

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank._base.arrays import Flags
+from localrank._base.arrays import Flags, Floats
 from localrank._base.printing import Table
 from localrank._kernels.sorting import argsort_descending
-from localrank.data import write_run
+from localrank.data import RankingDataset, write_run
 from localrank.data._atomic import atomic_write
 from localrank.evaluation import report
 from localrank.evaluation._opponents import BEST_FEATURE
@@ -170,6 +170,8 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
         for name, result in finished.items()
         if all(len(run.groups) for run in result.runs)
     }
+    # A list that is shown in part keeps its ranks.
+    ranks = {} if kept.all() else {name: _ranks(values, test) for name, values in scores.items()}
     queries = []
     for query in shown:
         begin, end = test.offsets[query], test.offsets[query + 1]
@@ -193,7 +195,12 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
                 "groups": {name: int(serving[query]) for name, serving in groups.items()},
             }
         )
-    return {"n_shown": len(queries), "queries": queries}
+        if ranks:
+            queries[-1]["ranks"] = {
+                name: [None if np.isnan(rank) else int(rank) for rank in values[rows]]
+                for name, values in ranks.items()
+            }
+    return {"n_shown": len(queries), "n_ranks": comparison.n_explored, "queries": queries}
 
 
 def _explored(comparison: Comparison) -> Flags:
@@ -202,11 +209,18 @@ def _explored(comparison: Comparison) -> Flags:
     if limit is None:
         return np.ones(test.n_documents, np.bool_)
     kept: Flags = test.labels > 0
-    ranks = np.arange(test.n_documents) - test.offsets[test.query_index]
     for result in comparison.finished.values():
-        order = argsort_descending(result.scores, test.offsets)
-        kept[order[ranks < limit]] |= result.scores[order[ranks < limit]] > -np.inf
+        kept |= _ranks(result.scores, test) < limit
     return kept
+
+
+def _ranks(scores: Floats, test: RankingDataset) -> Floats:
+    """The rank of each document in its query, from 0. NaN: it has no score."""
+    ranks = np.empty(test.n_documents)
+    order = argsort_descending(scores, test.offsets)
+    ranks[order] = np.arange(test.n_documents) - test.offsets[test.query_index]
+    ranks[scores == -np.inf] = np.nan
+    return ranks
 
 
 def _shown(part: str | Table) -> str | dict[str, Any]:

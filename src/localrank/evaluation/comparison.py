@@ -57,7 +57,7 @@ class Comparison(Printed, Plotted):
         The opponent of each method at equal cost: the stronger one by the first measure. Methods
         without an opponent are left out.
     against_baseline : dict from name to dict from measure to PairedTest
-        Tests against the baseline. A gain is an improvement, also if smaller values are better.
+        Tests against the baseline. A gain is an improvement, even if smaller values are better.
         P-values are corrected by Holm's rule over the methods, and over the opponents.
     at_equal_cost : dict from name to dict from measure to PairedTest
         Tests against each method's opponent, corrected by Holm's rule over the methods.

@@ -23,7 +23,7 @@ _N_SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ToJudge(Printed):
-    """Unjudged documents, those that could turn a conclusion first.
+    """Unjudged documents. Those that could turn a conclusion come first.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class ToJudge(Printed):
         How much the mean difference to the baseline would move if the document had the highest
         grade, and all other unjudged documents were not relevant.
     could_turn : ndarray of bool of shape (n_documents,)
-        Whether it moves a conclusion that depends on the unjudged documents towards its turn.
+        Whether the document could help to turn a conclusion that depends on the unjudged documents.
     """
 
     query_ids: Array

@@ -24,7 +24,7 @@ class TrainingCurves(Printed, Plotted):
     Attributes
     ----------
     curves : dict from str to ndarray of shape (n_rounds, 2)
-        Numbers of rounds, such as trees, and the measure after as many, for each model.
+        For each model, numbers of rounds (such as trees), and the measure after that many rounds.
     measures : dict from str to Measure
         The measure that stopped each model.
     """

@@ -77,7 +77,9 @@ class ExaminationReport(Printed, Plotted):
         for name, curve in self.curves.items():
             places = np.arange(len(curve.examination_)) + 1
             lines[name] = (places, curve.examination_, *curve.intervals_.T)
-        return Chart("curves", panels={"": lines}, x_label="position", y_label="seen")
+        title = "How much each position is seen, with 95 % intervals"
+        y_label = "seen, beside the first position"
+        return Chart("curves", panels={title: lines}, x_label="position", y_label=y_label)
 
     def _shown(self) -> list[str | Table]:
         first = next(iter(self.curves.values()))
@@ -94,7 +96,7 @@ class ExaminationReport(Printed, Plotted):
         for name in self.curves:
             columns += [name, "95 %"]
         shown: list[str | Table] = [
-            Table("How much is seen, beside the first position", [*columns, ""], rows)
+            Table("How much is seen, relative to the first position", [*columns, ""], rows)
         ]
         if (n_more := len(first.examination_) - _MAX_POSITIONS) > 0:
             shown.append(f"{n_more:,} more positions are in the frame.")

@@ -1,4 +1,4 @@
-"""How far judges agree, people or language models, and whether the runs' order depends on them."""
+"""How far judges (people or language models) agree, and whether they change the runs' order."""
 
 from __future__ import annotations
 
@@ -262,9 +262,9 @@ def judge_agreement(
     negative grades count as 0. Weighted kappas weigh by the difference of the grades themselves,
     not of their places.
 
-    Kappa tells how alike the grades are. Runs tell whether that matters: each judge gives a mean
-    to every run, on the queries that all have judged and with all of the judge's own grades, and
-    tests it against the baseline.
+    Kappa tells how alike the grades are. Runs tell whether that matters. With the grades of each
+    judge, every run has a mean and a test against the baseline, on the queries that all judges have
+    judged.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def judge_agreement(
     baseline : str, optional
         The run that others are tested against. None: the first.
     measure : str or Measure, default="ndcg@10"
-        It is better when larger.
+        A measure of which larger values are better.
     relevance_level : float, or mapping from judge to float, optional
         Grades from this on count as 1, others as 0, in kappa and alpha; the measure has its own
         level. Judges with different scales need it: {"people": 2, "model": 1}. None: grades count

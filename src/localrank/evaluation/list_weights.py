@@ -59,7 +59,7 @@ class PerQueryWeights(Printed):
 
     @property
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         one, best, control = (
             float(values.mean()) for values in (self.one, self.values, self.control)
         )
@@ -98,12 +98,12 @@ def per_query_weights(
 ) -> PerQueryWeights:
     """Would a weight for each query help? The best weights in hindsight, with their control.
 
-    The best of many weights gains by chance alone. With Z the scores of the lists, one column
-    each, w weights with sum 1, and w0 the one best choice for all queries, the documents of a
-    query are ranked by Z w0 + Z (w - w0), and the best w is chosen by the query's labels. The
-    control ranks them by Z w0 + P Z (w - w0), where P deals the rows out at random among ten
-    documents that stand side by side in the ranking by Z w0. What the control gains, hindsight
-    gains without knowing anything of the lists.
+    The best of many weights gains by chance alone. With Z the scores of the lists, one column each,
+    w weights with sum 1, and w0 the one best choice for all queries, the documents of a query are
+    ranked by Z w0 + Z (w - w0), and the best w is chosen by the query's labels. The control ranks
+    them by Z w0 + P Z (w - w0), where P deals the rows out at random among ten documents that stand
+    side by side in the ranking by Z w0. What the control gains, hindsight gains by chance, without
+    any knowledge of the lists.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def per_query_weights(
     Notes
     -----
     Rows are dealt out among neighbours in the ranking, not among all documents, because lists agree
-    more on what both put on top. Large differences from further down would do more harm there
-    than the lists' own, and the control would gain too little.
+    more at the top of the ranking. The larger differences from further down would do more harm at
+    the top than the lists' own differences, and the control would gain too little.
 
     Weights are multiples of 1/50 for two lists, of 1/10 for three, and of 1/5 for more. If small
-    values of the measure are good, 1 less the measure is used instead.
+    values of the measure are good, 1 minus the measure is used instead.
 
     Examples
     --------

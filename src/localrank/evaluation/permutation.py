@@ -33,7 +33,7 @@ class PermutationImportance(Printed, Plotted):
     value : float
         Mean of the measure with all features.
     means : ndarray of shape (n_features,)
-        Mean loss over the queries. A positive loss means that the feature helps, also if smaller
+        Mean loss over the queries. A positive loss means that the feature helps, even if smaller
         values of the measure are better.
     standard_errors : ndarray of shape (n_features,)
         Standard errors of the means over queries. NaN: only one query counts.
@@ -109,16 +109,15 @@ def permutation_importance(
     """What a fitted ranker loses when a feature's values are exchanged within each query.
 
     The documents of a query swap the values of one feature at random. They keep all other values
-    and their labels. This works for every ranker. Features that say the same replace each other,
-    so that none of them seems to matter. The result does not depend on the order of queries and
-    documents.
+    and their labels. This works for every ranker. Features that say the same replace each other, so
+    none of them seems to matter. The result does not depend on the order of queries and documents.
 
     Parameters
     ----------
     ranker : Ranker
         A fitted ranker.
     dataset : RankingDataset
-        Labelled queries, best other queries than those of the training.
+        Labelled queries, preferably others than those of the training.
     measure : str or Measure, default="ndcg@10"
     n_repeats : int, default=5
         Number of random exchanges. They are the same for every feature.

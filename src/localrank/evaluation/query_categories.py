@@ -118,13 +118,13 @@ def category_tests(
 ) -> CategoryTests:
     """The gain of one method over another in each category of queries, and whether it differs.
 
-    A gain that is established in one category and not in another need not differ between them.
+    A gain may be established in one category and not in another, and yet not differ between them.
     One test of the interaction answers that: Welch's analysis of variance [1], in which every
-    category has its own variance. In simulations it says "differs" in 5 to 6 % of the cases
-    without a difference at the level of 5 %, for categories of 10 queries or more and variances
-    1 to 9; in fewer, where most differences are zero; in 7 to 9 %, where a category of 10 queries
-    has an exponential distribution. It is 8 % for ten categories of 5 queries, so small
-    categories are pooled.
+    category has its own variance. In simulations it says "differs" in 5 to 6 % of the cases without
+    a difference at the level of 5 %, for categories of 10 queries or more and variances 1 to 9; in
+    fewer, where most differences are zero; in 7 to 9 %, where a category of 10 queries has an
+    exponential distribution. It is 8 % for ten categories of 5 queries, so small categories are
+    pooled.
 
     Within the categories, p-values are corrected by Holm's rule. The intervals hold together with
     the stated confidence: each has confidence 1 - (1 - confidence) / k for k categories.

@@ -50,8 +50,8 @@ _LEADS = {
     "next": "Unjudged documents near the top of a run, those first that could turn a conclusion. "
     "All of them are in judge-next.tsv: replace -1 by a grade, and add the lines to the "
     "judgments. A line that still has -1 changes nothing.",
-    "categories": "A gain that is established in one category and not in another need not differ "
-    "between them. One test of all categories together answers that.",
+    "categories": "A gain may be established in one category and not in another, and yet not "
+    "differ between them. One test of all categories together answers that.",
     "judges": "Kappa is 1 if judges agree on all documents, and 0 if they agree as often as by "
     "chance. Tau compares the orders of the runs.",
 }
@@ -87,7 +87,7 @@ class RunComparison(Comparison):
     pool : PooledRuns
         The judged queries, and the scores of each run.
     notes : list of str
-        What was left out, or counts in a way that one should know, in sentences.
+        Sentences about what was left out, and about rules that changed how something counts.
     holes : Holes
         What documents that nobody judged could change, by the first measure.
     powers : dict from name to Power
@@ -244,10 +244,11 @@ def compare_runs(
 ) -> RunComparison:
     """Compare ranked lists that any systems made, on the same judged queries.
 
-    Every judged query counts. A run that lacks one retrieved nothing for it. Queries without
-    judgments are left out, and a document that nobody judged counts as not relevant. Documents with
-    equal scores count with the mean over all their orders, unless a measure has another rule. The
-    result says how often each rule mattered, and what the unjudged documents could change.
+    Every judged query counts. A run that lacks a query counts as having retrieved nothing for it.
+    Queries without judgments are left out, and a document that nobody judged counts as not
+    relevant. Documents with equal scores count with the mean over all their orders, unless a
+    measure has another rule. The result says how often each rule mattered, and what the unjudged
+    documents could change.
 
     Parameters
     ----------
@@ -264,12 +265,12 @@ def compare_runs(
     test : {"t", "wilcoxon", "randomisation", "sign"}, default="t"
         The paired test, as in `paired_test`. P-values are corrected by Holm's rule.
     depth : int, default=10
-        The first documents of a list, of which the judged share is given.
+        The share of judged documents is given for this many first documents of each list.
     categories : mapping from query to category, optional
         Shows the gain in each category, and tests whether it differs between them.
     judges : dict from name to judgments, optional
-        Other judgments of the same queries, as of a language model: how they agree with `qrels`,
-        and whether they would change the verdict.
+        Other judgments of the same queries, such as those of a language model. The result shows how
+        they agree with `qrels`, and whether they would change the verdict.
     relevance_level : float or dict from judge to float, optional
         The smallest grade of a relevant document. Judges of different scales are compared by it;
         `qrels` are the judge "judgments". None: grades of all judges have one scale.

@@ -126,9 +126,10 @@ def paired_test(
     Where training is random, give several runs. A difference that one run shows on all queries may
     be gone in the next. So the variance of the mean has two parts, both estimated: that of the
     queries' means over runs, divided by the number of queries, and that of the runs' means over
-    queries, divided by the number of runs. Each holds the part that is due to neither alone, so
-    the sum errs on the safe side. The critical value is the mean of the two parts' own, weighted
-    by their sizes (Cochran and Cox [3]): few runs that differ much are little evidence.
+    queries, divided by the number of runs. Each contains the variance that is due to neither alone,
+    so the sum errs on the safe side. The critical value is the mean of the critical values of the
+    two parts, weighted by the sizes of the parts (Cochran and Cox [3]): few runs that differ much
+    are little evidence.
 
     - `"t"`: the paired t-test.
     - `"wilcoxon"`: the signed-rank test. Zero differences are ranked, and then their ranks are

@@ -28,7 +28,7 @@ class GainPower:
     gain : float
         The true mean difference.
     power : float
-        The chance that as many queries as there are establish it.
+        The chance that the given number of queries establishes it.
     n_queries : int
         The number of queries that establish it with the wanted chance.
     interval : (int, int)
@@ -65,8 +65,8 @@ class Power(Printed, Plotted):
     detectable_interval : (float, float)
         The same for the ends of the interval of the standard deviation.
     largest : float
-        The largest gain that is possible. Larger numbers than it say that there are too few
-        queries to establish any gain.
+        The largest gain that is possible. If `detectable` is larger, there are too few queries to
+        establish any gain.
     """
 
     test: PairedTest
@@ -140,7 +140,7 @@ class Power(Printed, Plotted):
             "curves",
             panels={title: curves},
             x_label="queries",
-            y_label="chance to establish it",
+            y_label="chance to establish the gain",
             log_x=True,
         )
 

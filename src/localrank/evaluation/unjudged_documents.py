@@ -105,7 +105,7 @@ class Holes(Printed, Plotted):
     measure : Measure
     baseline : str
     depth : int
-        The first documents of a list, of which the judged share is given.
+        The share of judged documents is given for this many first documents of each list.
     query_ids : ndarray of shape (n_queries,)
     highest_grade : float
         The highest grade of the collection. An unjudged document may have any of its grades.
@@ -170,7 +170,7 @@ class Holes(Printed, Plotted):
             if test.best is not None and test.worst is not None:
                 ends = (test.worst.mean_difference, test.best.mean_difference)
                 marks["over all grades of unjudged documents"].append((np.nan, ends, False))
-        title = f"{self.measure} less that of {self.baseline}; filled: p < 0.05, corrected"
+        title = f"{self.measure} minus that of {self.baseline}; filled: p < 0.05, corrected"
         size = 7.5, 1.8 + 0.6 * len(self.tests)
         return Chart("intervals", panels={title: marks}, ticks=list(self.tests), size=size)
 
@@ -214,12 +214,12 @@ def holes(
 ) -> Holes:
     """What documents that nobody judged could change in a comparison of runs.
 
-    Unjudged documents count as not relevant. That is a guess, and it is unfair to a run that
-    finds documents which no judge was shown. So every comparison is read in four ways: as judged;
-    on condensed lists, without the unjudged documents; and with the grades of the unjudged
-    documents that favour the run most, and the baseline most. Each unjudged document of the pool
-    may have any grade that occurs in the collection, the same one for both runs. What lies outside
-    of the pool is not considered.
+    Unjudged documents count as not relevant. That is a guess, and it is unfair to a run that finds
+    documents which no judge was shown. So every comparison is read in four ways: as judged; on
+    condensed lists, without the unjudged documents; and with the grades of the unjudged documents
+    that favour the run most, and the baseline most. Each unjudged document of the pool may have any
+    grade that occurs in the collection, the same one for both runs. Documents outside of the pool
+    are not considered.
 
     Bounds are known for ndcg, p, recall, f1 with a cutoff, rbp, map, mrr and success with ties
     "averaged", "input" or "document_id". For map, and for mrr and success with ties, the

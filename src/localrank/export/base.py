@@ -70,7 +70,8 @@ class ExportedModel:
     def set_name(self) -> str:
         """Name in the engine of the set of features that the files upload.
 
-        It is not the name of the model, which a set that logs the features may have.
+        It differs from the name of the model, because a set that logs the features may have that
+        name.
         """
         return f"{self.name}_fields"
 

@@ -127,8 +127,8 @@ def export(
     name : str, default="localrank"
         Name of the model in the engine.
     window : int or None, default=None
-        For a target that fuses lists: the engine fuses the first documents of each list, this
-        many. None: 100.
+        For a target that fuses lists: the engine fuses at most this many documents of each list,
+        the first ones. None: 100.
 
     Returns
     -------

@@ -80,7 +80,7 @@ class TreeSum(Formula):
 class Net(Formula):
     """A net with one hidden layer and a linear skip.
 
-    Let v be the features less `mean`, divided by `scale`, and cut at ±`most`. The score is
+    Let v be the features minus `mean`, divided by `scale`, and cut at ±`most`. The score is
     output · max(hidden v + bias, 0) + skip · v.
 
     Parameters
@@ -155,7 +155,7 @@ class Column:
         - "min-max-zero": scaled to [0, 1] within the list, and 0 if all values are equal, as by
           rankers with `scaling="query"`.
         - "cut-deviation", "centred-percentile" and "standard-aggregate": the inputs of
-          `ListwiseNet`. They are z cut at ±4, (p - 1/2) √12, and an aggregate less its mean over
+          `ListwiseNet`. They are z cut at ±4, (p - 1/2) √12, and an aggregate minus its mean over
           the list, divided by its standard deviation there.
         - "filled": the feature, or the median of the list if it is missing.
         - "missing": 1 if the feature is missing, else 0.

@@ -116,7 +116,7 @@ def _fill(scores: Floats, order: Integers, offsets: Integers, columns: Floats) -
 
 @lru_cache(maxsize=64)
 def list_names(feature_names: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The names of the lists in a dataset of lists, () in any other.
+    """The names of the lists in a dataset of lists. Any other dataset has ().
 
     Examples
     --------
@@ -133,7 +133,7 @@ def list_names(feature_names: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def columns_of_lists(feature_names: tuple[str, ...] | None, column: str) -> list[int]:
-    """The places of a column of each list among the features. Empty: each feature is a list."""
+    """The position of a column of each list among the features. Empty: each feature is a list."""
     if feature_names is None or not (names := list_names(feature_names)):
         return []
     places = {name: place for place, name in enumerate(feature_names)}
@@ -151,7 +151,7 @@ def values_of_lists(
     column : str
         One of `COLUMNS`.
     feature_names : tuple of str or None
-        The names of the features in training: those of this dataset may have been left out.
+        The names of the features in training. The dataset itself may lack names.
 
     Examples
     --------
@@ -183,5 +183,5 @@ def learn_names(ranker: Ranker, dataset: RankingDataset) -> None:
 
 
 def n_lists(feature_names: tuple[str, ...] | None, n_features: int) -> int:
-    """The number of lists in a dataset with such features."""
+    """The number of lists in a dataset with these features."""
     return len(list_names(feature_names)) or n_features

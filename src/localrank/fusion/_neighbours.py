@@ -30,19 +30,20 @@ Similarities = NDArray[np.float32]
 def neighbour_columns(
     vectors: RowVectors, values: Floats, offsets: Integers, n_neighbours: int
 ) -> Floats:
-    """What the neighbours of each document say, of shape (n_documents, 2 n_lists + 5).
+    """The columns of the neighbours of each document, of shape (n_documents, 2 n_lists + 5).
 
     With c the cosine of two documents' vectors, N(i) the `n_neighbours` other documents of the
     query nearest to document i, and w = max(c, 0), the columns are
 
     - for each list, and for the mean of all: the mean of the values of N(i), weighted by w. It is
       the document's own value if all weights are 0;
-    - for each list, and for the mean of all: the mean of c to the first 3, itself left out, and
-      for the mean of all to the first 10; 0 if there is no other;
+    - for each list, and for the mean of all: the mean of c to the first 3 documents. For the mean
+      of all, also the mean of c to the first 10. A document does not count itself. The mean is 0
+      if there is no other document;
     - the mean of w over N(i), and the mean of c over all other documents; 0 if there is none.
 
-    Documents that tie with the last one of N(i), or of the first ones, count as well, so that the
-    order of documents does not matter. The cosine with a vector of zeros is 0.
+    Documents that tie with the last one of N(i), or with the last of the first ones, count as well.
+    So the order of documents does not matter. The cosine with a vector of zeros is 0.
 
     Parameters
     ----------
@@ -112,8 +113,8 @@ def near_documents(
 ) -> tuple[Integers, Floats, Floats, Floats]:
     """How far the neighbours of each document of one query move its value.
 
-    The mean over the neighbours, weighted by w, is the document's own value and the sum over the
-    neighbours j of w_j / sum(w) times (value of j - own value): the moves.
+    The mean over the neighbours, weighted by w, is the document's own value plus the moves of its
+    neighbours. Neighbour j moves it by w_j / sum(w) times (value of j - own value).
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def near_documents(
     rows, cosines, moves : ndarray of shape (n_documents, n_neighbours)
         The nearest documents, nearest first. -1: there is no other.
     others : ndarray of shape (n_documents,)
-        The moves of documents that tie with the last one, and are not listed.
+        The sum of the moves of documents that tie with the last one and are not listed.
 
     Examples
     --------
@@ -286,13 +287,13 @@ def _nth_largest(values: Floats, n: int, nth: int, highest: Floats) -> float:
 def cosines_of_rows(
     table: Singles, places: Integers, room: Singles, similarities: Similarities
 ) -> None:
-    """The cosine of each two of some rows of a table, to the last bit the same in any order.
+    """The cosines of all pairs of some rows of a table: the same bits in any order of the rows.
 
     Parameters
     ----------
     table : ndarray of shape (n_vectors, n_dimensions)
     places : ndarray of shape (n,)
-        Rows of the table. -1: none, as a row of zeros.
+        Rows of the table. -1: no row, which counts as a row of zeros.
     room : ndarray of shape (n_dimensions, at least n)
         Rounded up to whole blocks of dimensions. It is overwritten.
     similarities : ndarray of shape (at least n, at least n)

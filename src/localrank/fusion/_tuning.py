@@ -24,9 +24,9 @@ ROUNDING = 1e-9
 def tuned_weights(judged: Judged, values: Floats) -> tuple[Floats, float]:
     """Weights that are 0 or more, with sum 1, and the mean measure that they reach.
 
-    Of two lists, all multiples of 1/50 are tried, and of equally good weights the nearest to
-    equal ones is taken. With more lists, weight moves from list to list as long as the measure
-    grows: from equal weights, and from the best list alone.
+    With two lists, all multiples of 1/50 are tried. Of equally good weights, those nearest to equal
+    weights are used. With more lists, weight moves from list to list as long as the measure grows.
+    This search starts from equal weights, and again from the best list alone.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def measured(judged: Judged, values: Floats, weights: Floats) -> float:
 
 
 def weighted(values: Floats, weights: Floats) -> Floats:
-    """Sums of values times weights, to the last bit the same wherever a row stands."""
+    """The weighted sum of each row's values: the same bits wherever the row stands."""
     return projections(read_only(values, np.float64), read_only(weights, np.float64))
 
 

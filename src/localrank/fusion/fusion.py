@@ -51,24 +51,25 @@ normalisation_rule = one_of("z", "min-max")
     grid={"normalisation": ["z", "min-max"]},
 )
 class Fusion(ListRanker):
-    """A weighted sum of the scores of lists, after each list was brought to a common scale.
+    """A weighted sum of the scores of lists, each brought to a common scale first.
 
     The weights are 0 or more and have the sum 1. They are tuned on training queries by a measure,
-    given, or equal. With few judged queries, tuned weights may be worse than equal ones: `hybrid`
-    tests that before it uses them.
+    or you give them, or they are equal. With few judged queries, tuned weights may be worse than
+    equal ones: `hybrid` tests them by cross-validation before it uses them.
 
     Parameters
     ----------
     weights : {"tuned", "equal"} or sequence of float, default="tuned"
-        "tuned": those with the largest mean measure on the training queries. Two lists are
-        searched in steps of 1/50, and of equally good weights the nearest to equal ones is
-        taken; more lists by moving weight between them. "equal": the average, which needs no
-        labels. A sequence: the weight of each list, in their order; they are divided by their sum.
+        "tuned": the weights with the largest mean measure on the training queries. For two lists,
+        they are searched in steps of 1/50. Of equally good weights, those nearest to equal weights
+        are used. For more lists, the search moves weight between lists. "equal": the average, which
+        needs no labels. A sequence: the weight of each list, in the order of the lists; the weights
+        are divided by their sum.
     normalisation : {"z", "min-max"}, default="z"
         The scale of a list within a query: standard deviations from its mean, or 0 to 1 from its
-        lowest score to its highest. `lists_dataset` says what a missing document gets.
+        lowest score to its highest. `lists_dataset` says which value a missing document gets.
     measure : str or Measure, default="ndcg@10"
-        What tuning maximises.
+        The measure that tuning maximises.
 
     Attributes
     ----------
@@ -157,7 +158,7 @@ class Fusion(ListRanker):
 
 
 def given_weights(ranker: Any, dataset: RankingDataset) -> Floats | None:
-    """The weights that need no training, with sum 1. None: they are to be tuned."""
+    """The weights that need no training, with sum 1. None: the weights must be tuned."""
     n = n_lists(dataset.feature_names, dataset.n_features)
     if isinstance(ranker.weights, str):
         return np.full(n, 1.0 / n) if ranker.weights == "equal" else None
@@ -168,7 +169,7 @@ def given_weights(ranker: Any, dataset: RankingDataset) -> Floats | None:
 
 
 def judged_by(ranker: Any, dataset: RankingDataset, query_weights: Weights) -> Judged:
-    """The queries that teach, with the ranker's measure."""
+    """The queries to learn from, with the ranker's measure."""
     teaches = teaching(ranker, dataset, query_weights)
     return Judged.of(dataset, parse_measure(ranker.measure), query_weights, teaches)
 

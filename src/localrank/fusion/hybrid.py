@@ -1,4 +1,4 @@
-"""The ways to fuse lists, mixed as far as the judged queries tell them apart."""
+"""A mixture of the ways to fuse lists, weighed by judged queries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _N_FOR_AVERAGE = 5
 
 @declare(
     "hybrid",
-    "ways to fuse lists, mixed as far as cross-validation tells them apart",
+    "ways to fuse lists, mixed with weights from cross-validation",
     kind="local",
 )
 class Hybrid(Ranker):
@@ -62,50 +62,55 @@ class Hybrid(Ranker):
 
     - "average": the average of z-scores, which needs no judgments;
     - "tuned weights": `Fusion` with tuned weights;
-    - "neighbours": the mean of the average over the nearest documents, which is `SmoothedFusion`
-      with share 1, if documents have vectors;
-    - "all columns": the given ranker, with `NeighbourColumns` if documents have vectors.
+    - "neighbours", if documents have vectors: the mean of the average over a document's nearest
+      documents, which is `SmoothedFusion` with share 1;
+    - "all columns", if a ranker is given: this ranker, with `NeighbourColumns` if documents have
+      vectors.
 
     The score is the weighted mean of the members' scores, each standardised within the query.
-    Weights are learned by cross-validation inside the judged queries: each member scores each
-    query by a model that has not seen it. All weights w in steps of 1/5 with the sum 1 are tried.
-    With v(w) the sum, over the judged queries, of the mean of `measure` and of average precision,
-    the learned weights are the mean of all w, each counted exp(5 v(w)). So few judged queries
-    leave the members about even, and many pick the best mixture. Five more queries count as if
-    they had spoken for the average alone.
+    Weights are learned by cross-validation on the judged queries: the model that scores a query has
+    not seen it. All weights w in steps of 1/5 with the sum 1 are tried. Let v(w) be the sum, over
+    the n judged queries, of the mean of `measure` and average precision; m the mean of all w, each
+    weighted by exp(5 v(w)); and a the weights of the average alone. The learned weights are
 
-    With fewer than `min_judged` judged queries it is the average, and training needs no labels.
+        (n m + 5 a) / (n + 5).
+
+    So with few judged queries the average counts most, and the other members have about equal
+    weights. With many, the best mixture wins.
+
+    With fewer than `min_judged` judged queries, the score is the average. Training then needs no
+    labels.
 
     Parameters
     ----------
     ranker : Ranker or None, default=None
-        A ranker that learns from all columns. None: no such member.
+        A ranker that learns from all columns. None: there is no member "all columns".
     measure : str or Measure, default="ndcg@10"
-        What tuning maximises, and what weighs the members together with average precision.
+        The measure that tuning maximises. Together with average precision, it weighs the members.
     n_folds : int, default=3
         Folds of the cross-validation.
     min_judged : int, default=5
-        Judged queries that are needed to learn anything.
+        With fewer judged queries than this, nothing is learned.
     n_neighbours : int, default=10
-        Neighbours of a document.
+        Number of nearest documents that are a document's neighbours.
 
     Attributes
     ----------
     choice_ : str
-        The members with their weights, and their values, in words.
+        A sentence with the weights and the values of the members.
     gains_ : dict
-        By member: "weight"; "mean", the cross-validated value; "gain", that over the average;
-        "error", its standard error. Empty if nothing was learned.
+        Facts by member: "weight"; "mean", the cross-validated value; "gain", this value minus that
+        of the average; "error", the standard error of the gain. Empty if nothing was learned.
     rankers_ : list of Ranker
         The trained members, the average first.
     weights_ : ndarray of shape (n_members,)
-        Their weights, with sum 1.
+        The weights of the members, with sum 1.
 
     Notes
     -----
-    Members weighed by cross-validated scores are stacking [1]. A mean over all weights, each
-    counted by an exponential of its value, instead of the best weights is exponential weighting
-    [2].
+    To weigh members by cross-validated scores is stacking [1]. The weights are a mean of all
+    weights, each counted by an exponential of its value, in place of the best ones. This is
+    exponential weighting [2].
 
     References
     ----------
@@ -121,7 +126,7 @@ class Hybrid(Ranker):
     >>> list(ranker.gains_), ranker.weights_.shape
     (['average', 'tuned weights'], (2,))
     >>> print(Hybrid().fit(dataset.replaced(relevance=None)).choice_)
-    The average of z-scores: 5 judged queries are needed to learn anything, not 0.
+    The average of z-scores: at least 5 judged queries are needed to learn anything. Got 0.
     """
 
     needs = Needs(missing=True, trial=False, lists=True, labels=False)
@@ -190,8 +195,8 @@ class Hybrid(Ranker):
         n_judged = int(counted.sum())
         if n_judged < self.min_judged:
             self.choice_ = (
-                f"The average of z-scores: {self.min_judged} judged queries are needed to learn "
-                f"anything, not {n_judged}."
+                f"The average of z-scores: at least {self.min_judged} judged queries are needed to "
+                f"learn anything. Got {n_judged}."
             )
             return
         judged = Judged.of(dataset, parse_measure(self.measure), query_weights, counted)
@@ -289,7 +294,7 @@ def _standardised(scores: Floats, dataset: RankingDataset) -> Floats:
 
 
 def _mean_of_weights(judged: Judged, unseen: Floats) -> Floats:
-    """The mean of all weights, each counted by how well it ranks, mixed with the first alone."""
+    """The mean of all weights, counted by how well they rank, mixed with the first member."""
     tried, n_judged = _weights(unseen.shape[1]), len(judged.weights)
     sums = np.array([n_judged * judged.weights @ _values(judged, unseen @ w) for w in tried])
     mean = np.average(tried, axis=0, weights=np.exp(_SHARPNESS * (sums - sums.max())))

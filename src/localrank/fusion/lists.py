@@ -46,13 +46,13 @@ def lists_dataset(
         Runs by name, of anything that `localrank.data.as_run` takes: a TREC file, a dict
         `{query: {document: score}}`, a DataFrame.
     qrels : path, Qrels, dict, DataFrame, ... or None, default=None
-        Judgments, as for `localrank.data.as_qrels`. The dataset then has the judged queries alone,
-        with labels, to learn from and to test on. A document that nobody judged has the label 0,
-        and so has one with a negative judgment. None: all queries of the lists, without labels,
-        to rank.
+        Judgments, as for `localrank.data.as_qrels`. The dataset then has only the judged queries,
+        with labels, to learn from and to test on. A document has the label 0 if nobody judged it,
+        or if its judgment is negative. None: the dataset has all queries of the lists, without
+        labels.
     vectors : path, mapping of id to vector, (ids, array), Vectors, or None, default=None
         Vectors of the documents; a path is read by `localrank.data.read_vectors`. A document
-        without one is nobody's neighbour; a warning counts them.
+        without a vector is no other document's neighbour; a warning counts these documents.
     query_vectors : path, mapping of id to vector, (ids, array), Vectors, or None, default=None
         Vectors of the queries.
 
@@ -65,7 +65,7 @@ def lists_dataset(
     Warns
     -----
     UserWarning
-        Two lists are the same: both count.
+        Two lists are the same. Both count.
 
     Examples
     --------

@@ -51,8 +51,8 @@ class NeighbourColumns(Expanded):
     """Trains a ranker on the features, and on what the neighbours of each document are like.
 
     Neighbours are other documents of the same query with similar vectors. A document borrows
-    evidence from them: documents like it that two retrievers put on top speak for it. No labels
-    are used, so new queries have the columns too.
+    evidence from them: it gains if two retrievers rank documents like it high. No labels are used,
+    so new queries have the columns too.
 
     With c the cosine of two documents, w = max(c, 0), and N the nearest documents, the columns
     after the features are
@@ -64,19 +64,20 @@ class NeighbourColumns(Expanded):
     - `fused.like10`: the mean of c to the first ten of the mean of all lists;
     - `density10`: the mean of w over N; `density`: the mean of c over all other documents.
 
-    A document is not its own neighbour. A document without any (its vector is zeros, or no cosine
-    is positive) has its own z as the mean, and 0 in the other columns. The columns do not depend
-    on the order of documents, on the unit of a list's scores, or on a rotation of the vectors.
+    A document is not its own neighbour. A document without a neighbour (its vector is zeros, or no
+    cosine is positive) has its own z as the mean, and 0 as `density10`. If its vector is zeros, all
+    other columns are 0 as well. The columns do not depend on the order of documents, on the unit of
+    a list's scores, or on a rotation of the vectors.
 
     Parameters
     ----------
     ranker : Ranker
         The ranker to train. It stays unchanged: a clone is trained.
     neighbours : {"vectors", "features"}, default="vectors"
-        Neighbours by the dataset's vectors, or by its features: z of each feature within the
-        query.
+        What makes documents neighbours: the dataset's vectors, or its features (the z of each
+        feature within the query).
     n_neighbours : int, default=10
-        Number of nearest documents. Those that tie with the last one count as well.
+        Number of nearest documents. Documents that tie with the last one count as well.
 
     Attributes
     ----------
@@ -138,7 +139,7 @@ class NeighbourColumns(Expanded):
         )
 
     def near_documents(self, dataset: RankingDataset) -> NearDocuments:
-        """The neighbours of the documents of one query, and their parts of `fused.near`."""
+        """The neighbours of the documents of one query, and their parts in `fused.near`."""
         values = values_of_lists(dataset, "z", trained_names(self)).mean(axis=1)
         near = near_documents(vectors_of(dataset, self.neighbours), values, self.n_neighbours)
         return NearDocuments("the column fused.near of NeighbourColumns", *near)
@@ -153,7 +154,7 @@ class NeighbourColumns(Expanded):
         )
 
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """Values of columns, added up by feature. The last entry is for what all lists share."""
+        """Values of columns, added up by feature. The last entry: columns of all lists."""
         names = trained_names(self)
         n = n_lists(names, n_features)
         places = columns_of_lists(names, "z") or list(range(n_features))
@@ -186,7 +187,10 @@ def vectors_of(dataset: RankingDataset, neighbours: By) -> RowVectors:
     if neighbours == "features":
         return feature_vectors(dataset)
     if dataset._vectors is None:
-        raise ValueError("The dataset has no vectors, and neighbours are found by them.")
+        raise ValueError(
+            "The dataset has no vectors to find neighbours by. Give them by "
+            "dataset.with_vectors(vectors), or set neighbours='features'."
+        )
     return dataset._vectors
 
 

@@ -34,19 +34,19 @@ from localrank.registry import declare
 class ReciprocalRankFusion(ListRanker):
     """Adds weight / (k + rank) over the lists that have a document [1].
 
-    By default all weights are 1: it learns nothing and needs no labels, and a list that is much
-    better than the others has no larger say. Only ranks count. Documents with equal scores share
-    their mean rank.
+    By default all weights are 1. It then learns nothing and needs no labels, and a list that is
+    much better than the others counts no more than they do. Only ranks count. Documents with equal
+    scores share their mean rank.
 
     Parameters
     ----------
     k : float, default=60
-        The larger, the less the first ranks stand out.
+        The larger k is, the less the first ranks stand out.
     weights : {"equal", "tuned"} or sequence of float, default="equal"
-        "tuned": those with the largest mean measure on the training queries, searched as by
-        `Fusion`. A sequence: the weight of each list, in their order.
+        "tuned": the weights with the largest mean measure on the training queries, searched as in
+        `Fusion`. A sequence: the weight of each list, in the order of the lists.
     measure : str or Measure, default="ndcg@10"
-        What tuning maximises.
+        The measure that tuning maximises.
 
     Attributes
     ----------

@@ -58,24 +58,24 @@ class SmoothedFusion(ListRanker):
 
         score = (1 - s) f + s (sum of w f over N) / (sum of w over N).
 
-    The weights of the lists and the share s are tuned on training queries: with two lists these
-    are two numbers, for which about ten judged queries may be enough.
+    The weights of the lists and the share s are tuned on training queries. With two lists these are
+    two numbers, and about ten judged queries may be enough for them.
 
     Parameters
     ----------
     weights : {"tuned", "equal"} or sequence of float, default="tuned"
         As for `Fusion`.
     share : "tuned" or float, default="tuned"
-        The share s of the neighbours, from 0 to 1. "tuned": the best of 0, 0.1, ..., 0.9. With
-        two lists, it is tuned together with the weights; with more, in turn.
+        The share s of the neighbours, from 0 to 1. "tuned": the best of 0, 0.1, ..., 0.9. With two
+        lists, the share and the weights are tuned together; with more lists, in turn.
     normalisation : {"z", "min-max"}, default="z"
         As for `Fusion`.
     measure : str or Measure, default="ndcg@10"
-        What tuning maximises.
+        The measure that tuning maximises.
     neighbours : {"vectors", "features"}, default="vectors"
         As for `NeighbourColumns`.
     n_neighbours : int, default=10
-        Number of nearest documents. Those that tie with the last one count as well.
+        Number of nearest documents. Documents that tie with the last one count as well.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class SmoothedFusion(ListRanker):
 
     Notes
     -----
-    Contributions are those of the lists, each with its part through the neighbours. `explain`
-    also names the neighbours, and how far each moved the score.
+    Contributions are those of the lists. That of a list includes what it adds through the
+    neighbours. `explain` also names the neighbours, and says how far each moved the score.
 
     Examples
     --------
@@ -170,7 +170,7 @@ class SmoothedFusion(ListRanker):
         return shares(self._by_feature(self.weights_[None], COLUMN_OF[self.normalisation])[0])
 
     def near_documents(self, dataset: RankingDataset) -> NearDocuments:
-        """The neighbours of the documents of one query, and their parts of the score."""
+        """The neighbours of the documents of one query, and their parts in the score."""
         values = values_of_lists(dataset, COLUMN_OF[self.normalisation], trained_names(self))
         rows, cosines, moves, others = near_documents(
             vectors_of(dataset, self.neighbours), weighted(values, self.weights_), self.n_neighbours

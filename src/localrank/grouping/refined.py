@@ -54,8 +54,8 @@ class Refined(Grouping):
         Number of clusterings in all. With 1 nothing is refined.
     n_folds : int or None, default=None
         Number of folds for cross-fitting. Each query is then ranked by models that were trained
-        without its fold, at that many times the cost. None: the paper's way. A query is also
-        ranked by the model that has learned from it, and looks unfairly well suited to it.
+        without its fold. Training costs that many times as much. None: the paper's way. A query is
+        also ranked by the model that has learned from it, and looks unfairly well suited to it.
     random_state : int or None, default=0
         Seed of the folds.
 

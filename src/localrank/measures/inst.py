@@ -70,7 +70,7 @@ class INST(RelevanceMeasure):
         return (
             "sum of the weights of the ranks with a relevant document. The weight of rank i + 1 "
             "is that of rank i times ((i + T + t - 1) / (i + T + t))^2, with "
-            f"T = {self.target:g} and t = T less the relevant documents down to rank i; all "
+            f"T = {self.target:g} and t = T minus the relevant documents down to rank i; all "
             f"weights, without an end of the list, add up to 1.\n{self._relevant()}"
         )
 

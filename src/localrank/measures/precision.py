@@ -75,7 +75,7 @@ class Precision(CutMeasure, RelevanceMeasure):
 
 
 def divisors(lists: RankedLists, cutoff: int | None, short: str) -> Floats:
-    """What the number of relevant documents at the top of each query is divided by."""
+    """The divisor of the number of relevant documents at the top of each query."""
     if cutoff is not None and short == "pad":
         return np.full(len(lists.ends), float(cutoff))
     retrieved = lists.ends - lists.offsets[:-1]

@@ -42,7 +42,7 @@ def query_means(values: Array, offsets: Integers) -> Floats:
 
 
 def centred_rows(table: Floats, offsets: Integers) -> Floats:
-    """Rows less the mean of their query."""
+    """Rows minus the mean of their query."""
     centred: Floats = table - query_means(table, offsets)
     return centred
 

@@ -190,7 +190,7 @@ class Preference(Printed):
     names : tuple of str
         Names of the features, largest absolute difference first.
     values : ndarray of shape (n_names,)
-        Contribution of each feature to the first document less that to the second. Their sum is
+        Contribution of each feature to the first document minus that to the second. Their sum is
         the difference of the scores.
     features : ndarray of shape (2, n_names)
         Feature values of both documents; NaN for all features together.

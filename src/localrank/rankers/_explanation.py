@@ -35,7 +35,7 @@ class NearDocuments:
     moves : ndarray of shape (n_documents, n_neighbours)
         How far each of them lifts the document, or lowers it.
     others : ndarray of shape (n_documents,)
-        What documents add that are as near as the last one, and are not listed.
+        How far other documents move it that are as near as the last one and are not listed.
     """
 
     moved: str

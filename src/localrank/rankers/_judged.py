@@ -16,7 +16,7 @@ from localrank.measures import Measure
 class Judged:
     """Labelled queries with a measure of rankings, where larger values are better.
 
-    If small values of the measure are good, 1 less the measure is used instead.
+    If small values of the measure are good, 1 minus the measure is used instead.
 
     Attributes
     ----------

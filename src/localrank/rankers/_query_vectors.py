@@ -42,11 +42,11 @@ def _are_query_vectors(value: Any) -> bool:
 
 
 class QueryVectorRanker(Ranker):
-    """Base class of rankers on documents less their query, a vector in the space of the documents.
+    """Base class of rankers on documents minus their query, a vector in the space of the documents.
 
     A subclass has the parameter `query_vectors`, which gives the vectors of the queries:
 
-    - None: the features are already a document less its query.
+    - None: the features are already a document minus its query.
     - A list: columns, by number or name, that hold the query's vector. There are as many as remain
       for the document, in the same order, with the same values for all documents of a query.
     - A dict: vectors by query id, with one number for each feature. Ids are compared as text: 7

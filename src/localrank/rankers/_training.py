@@ -340,8 +340,8 @@ def tell_parts(ranker: Ranker) -> None:
     if len(parts) > _MAX_NAMED:
         told.append(f"{len(parts) - _MAX_NAMED:,} more models likewise")
     warnings.warn(
-        f"{'; '.join(told)}. Each takes whole queries with at most {MAX_DOCUMENTS:,} "
-        f"documents, because more would take too much memory.",
+        f"{'; '.join(told)}. Each uses whole queries with at most {MAX_DOCUMENTS:,} "
+        f"documents, because more would need too much memory.",
         SampleWarning,
         stacklevel=3,
     )

@@ -38,7 +38,7 @@ class AdaRank(LinearRanker):
     P(i); at first all weights are equal. Let E_i(s) in [0, 1] be the measure of query i ranked by
     s. A round
 
-    1. takes the weak ranker with the largest mean m = Σ_i P(i) E_i(h);
+    1. chooses the weak ranker with the largest mean m = Σ_i P(i) E_i(h);
     2. adds it with alpha = ln((1 + m) / (1 - m)) / 2;
     3. gives each query the weight P(i) = exp(-E_i(scores)) / Σ_k exp(-E_k(scores)): queries that
        are ranked badly count more.
@@ -52,7 +52,7 @@ class AdaRank(LinearRanker):
     n_rounds : int, default=500
         Largest number of rounds.
     measure : str or Measure, default="ndcg@10"
-        The measure E. If small values are good, E is 1 less the measure.
+        The measure E. If small values are good, E is 1 minus the measure.
     both_directions : bool, default=True
         Whether a weak ranker may also rank small values of a feature first. The paper has False.
     scaling : {"standard", "query"} or None, default="standard"

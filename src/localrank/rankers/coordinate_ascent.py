@@ -80,8 +80,8 @@ class CoordinateAscent(LinearRanker):
     scale_ : ndarray of shape (n_features,)
         With `scaling="standard"`: the divisor of each feature.
     performances_ : ndarray of shape (n_passes + 1,)
-        Mean measure of the training queries in the best climb, before its first pass and after
-        each pass. If small values are good, 1 less the measure. It never falls.
+        Mean measure of the training queries in the best climb, before its first pass and after each
+        pass. If small values are good, 1 minus the measure. It never falls.
 
     Notes
     -----

@@ -61,7 +61,7 @@ class Distilled(Ranker):
 
     See Also
     --------
-    distil : The same for a teacher that is already trained. It also takes lists without labels.
+    distil : The same for a teacher that is already trained. It also accepts lists without labels.
 
     Examples
     --------

@@ -60,8 +60,8 @@ class MultipleHyperplaneRanker(Aggregated):
         of levels.
     sampling_rate : float, default=1.0
         Share of the documents that each ranker learns from, drawn separately for each ranker. The
-        share is taken of every query and label, and rounded up: no query loses a label. The number
-        of document pairs shrinks by about the square of the rate. 1: use all documents.
+        share applies to every query and label, and is rounded up: no query loses a label. The
+        number of document pairs shrinks by about the square of the rate. 1: use all documents.
     aggregator : Aggregator, optional
         Aggregator from `localrank.aggregation`. None: Borda(). `WeightedBorda(weights=…)` takes one
         weight for each pair of levels, in the order of `level_pairs_`.

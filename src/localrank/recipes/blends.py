@@ -104,16 +104,16 @@ def shared_specific(
 ) -> LocalRanker:
     """Splits with a shared part: one RankSVM per cluster, all trained together [1, 2].
 
-    It describes, clusters and selects queries as `pca_queries` does. `SharedRankSVM` explains
-    what is trained. Any grouping and selector can take their place:
-    `shared_specific().set_params(grouping=…)`.
+    It describes, clusters and selects queries as `pca_queries` does. `SharedRankSVM` explains what
+    is trained. `shared_specific().set_params(grouping=…)` sets another grouping, and likewise
+    another selector.
 
     Parameters
     ----------
     n_clusters : int, default=4
         Number of clusters.
     C : float, default=1.0
-        Weight of the loss on pairs of documents, against the regularisation.
+        Weight of the loss on pairs of documents, relative to the regularisation.
     shrinkage : float, default=1.0
         Price of the part that is specific to a cluster. A large price gives all clusters the
         same model; a small one lets each cluster learn from its queries alone.

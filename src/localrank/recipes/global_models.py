@@ -109,8 +109,8 @@ def global_mixed(
         The worth of each label to LambdaMART, CrossEntropyMART and ListwiseLinear.
         None: exponential for labels up to 30, otherwise linear.
     symmetric : bool, default=False
-        Whether SymmetricTrees is among the kinds, with five trees for three of LambdaMART's, of
-        depth 6. It needs CatBoost. `compare` sets it for its opponents if CatBoost is installed.
+        Whether SymmetricTrees is among the kinds. It has trees of depth 6, five for every three of
+        LambdaMART. It needs CatBoost. `compare` sets it for its opponents if CatBoost is installed.
     combine : {"standardised", "fixed"}, default="standardised"
         How scores are made comparable before they are averaged. "standardised": within each
         query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
@@ -208,7 +208,7 @@ def quadratic(
     ranker : Ranker, optional
         The ranker to train. None: SVMMap(), which LocalRank trains in each cluster.
     dtype : {"float64", "float32"} or None, default=None
-        Type of the products. None: chosen by the memory that they take.
+        Type of the products. None: chosen by the memory that the products need.
 
     Examples
     --------

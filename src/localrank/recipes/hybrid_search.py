@@ -10,7 +10,7 @@ from localrank.registry import declare
 
 @declare(
     "hybrid",
-    "lists fused as far as the judged queries tell: average, weights, neighbours, best",
+    "lists fused by weights from judged queries: average, tuned, neighbours, best",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5, "n_folds": 2},
 )
@@ -26,19 +26,20 @@ def hybrid(
 ) -> Hybrid:
     """Hybrid search: the lists of several retrievers, fused as the judged queries allow.
 
-    Without judged queries it is the average of z-scores. With five or more, it is a mixture of the
-    average, of tuned weights, of what the neighbours of a document get, if there are vectors, and
-    of `best` on all columns. Cross-validation inside the judged queries weighs them: see `Hybrid`,
-    whose `choice_` tells the weights in words.
+    With fewer than five judged queries, it ranks by the average of z-scores. With five or more, it
+    mixes up to four rankings: the average, a sum with tuned weights, the mean score of a document's
+    neighbours (if there are vectors), and `best` on all columns. Cross-validation on the judged
+    queries weighs them: see `Hybrid`. Its attribute `choice_` gives the weights in words.
 
     Parameters
     ----------
     measure : str or Measure, default="ndcg@10"
-        What tuning maximises, and what weighs the members together with average precision.
+        The measure that tuning maximises. Together with average precision, it weighs the members.
     n_folds : int, default=3
-        Folds of the cross-validation. `best` is trained once for each, and once for all.
+        Folds of the cross-validation. `best` is trained once for each fold, and once on all
+        queries.
     n_neighbours : int, default=10
-        Neighbours of a document.
+        Number of nearest documents that are a document's neighbours.
     n_trees : int, default=300
         Trees of `best`.
     min_leaf_documents : int, default=50
@@ -54,7 +55,7 @@ def hybrid(
     >>> lists = {"bm25": {"q": {"a": 9.0, "b": 7.0}}, "dense": {"q": {"b": 0.8, "c": 0.7}}}
     >>> ranker = hybrid().fit(lists_dataset(lists))
     >>> print(ranker.choice_)
-    The average of z-scores: 5 judged queries are needed to learn anything, not 0.
+    The average of z-scores: at least 5 judged queries are needed to learn anything. Got 0.
     >>> ranker.predict(lists_dataset(lists))
     array([ 0.,  0., -1.])
     """

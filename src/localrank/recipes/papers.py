@@ -130,14 +130,14 @@ def adaptive_training(
     rounds : int, default=3
         Number of clusterings in all. With 1 nothing is refined.
     select : {"selective", "fusion", "equal"}, default="selective"
-        "selective": the most probable cluster's model ranks the query. "fusion": each model's
-        score counts by the probability of its cluster. "equal": all models count the same, by
+        "selective": the most probable cluster's model ranks the query. "fusion": each model's score
+        is weighted by the probability of its cluster. "equal": all models count the same, by
         standardised scores, and nothing is predicted; see `AllGroups`.
     classifier : str or classifier of scikit-learn, default="softmax"
         What predicts the cluster: "one-vs-rest" (that of [2]), "softmax", "standardised-softmax",
-        "random-forest", "gradient-boosting" or a classifier of scikit-learn, as in `Classifier`.
-        On training queries of three collections that a classifier has not seen, the default has
-        the smallest log loss. Features in different units need `scaling="standard"`.
+        "random-forest", "gradient-boosting" or a classifier of scikit-learn, as in `Classifier`. Of
+        these, the default has the smallest log loss on queries of three collections that a
+        classifier has not seen. Features in different units need `scaling="standard"`.
     n_documents : int, default=10
         Number of top documents that describe a new query.
     feature : int, str or "best", default="best"
@@ -146,7 +146,7 @@ def adaptive_training(
     n_folds : int or None, default=None
         Number of folds for the profiles. None: the papers' way, in which a query's profile comes
         from models that have also learned from it. A number: profiles come from models that have
-        not, at that many times the cost.
+        not learned from the query. Training then costs that many times as much.
     scaling : {"standard"} or None, default=None
         Scaling of features before queries are described. "standard": divide each feature by its
         spread within queries, as features in different units need. None: no scaling.
@@ -286,7 +286,7 @@ def query_neighbours(
     ----------
     n_neighbours : int, default=50
         Number of neighbours that a training query's model learns from, besides the query itself.
-        With all of them, the ranker alone.
+        With all training queries as neighbours, the ranker alone.
     ranker : Ranker, optional
         The ranker to train on each neighbourhood. None: RankSVM().
     n_documents : int, default=10

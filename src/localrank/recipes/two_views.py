@@ -61,8 +61,8 @@ def best(
     n_trees : int, default=300
         Number of trees in LambdaMART and GBRT. CrossEntropyMART needs fewer and has half as many.
     n_leaves : int, default=7
-        Number of leaves in each tree. Small trees suit collections of a thousand queries; raise
-        it for larger ones.
+        Number of leaves in each tree. Small trees suit collections of a thousand queries; raise the
+        number for larger ones.
     min_leaf_documents : int, default=50
         Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
@@ -79,10 +79,10 @@ def best(
 
     Notes
     -----
-    Validation queries do not stop the trees early. Each model alone would gain by it; their mean
-    loses. Trees take missing values as they are; RankSVM and the nets fill them with the query's
-    median. The nets learn from at most 250,000 documents, and so does RankSVM on more than 500
-    columns: they hold several times the data in memory.
+    Validation queries do not stop the trees early. Early stopping improves each model alone, but it
+    worsens their mean. Trees use missing values as they are; RankSVM and the nets fill them with
+    the query's median. The nets learn from at most 250,000 documents, and so does RankSVM on more
+    than 500 columns: they hold several times the data in memory.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def fast(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """`best` at a third of its models: re-coordinates, with one model for each view.
+    """`best` with a third of its models: re-coordinates, with one model for each view.
 
     LambdaMART learns on the features, CrossEntropyMART in the coordinates within the query. Their
     scores are averaged.
@@ -178,11 +178,12 @@ def one(
 ) -> Distilled:
     """One model that ranks almost as well as the six of `best`, in a fraction of the time.
 
-    `best` is trained first. Boosted regression trees in the coordinates within the query then
-    learn its scores of the training documents. Only these trees are kept. They are larger and
-    more than those of `best`: scores of six models are more than labels to learn. On public
-    collections the model ranks as well as six global models of different kinds, and 0.004 NDCG@10
-    below `best`. To learn from lists without labels as well, see `localrank.rankers.distil`.
+    `best` is trained first. Boosted regression trees in the coordinates within the query then learn
+    its scores of the training documents. Only these trees are kept. The trees are larger than those
+    of `best`, and there are more of them, because the scores of six models hold more than labels.
+    On public collections the model ranks as well as six global models of different kinds, and 0.004
+    NDCG@10 below `best`. To learn from lists without labels as well, see
+    `localrank.rankers.distil`.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def tree_kinds(
     gain: Gain = None,
     **more: Any,
 ) -> list[Ranker]:
-    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which takes no gain."""
+    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which has no gain."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."

@@ -207,7 +207,7 @@ def _check_directions(descriptions: Array) -> None:
     needs = (
         "LSH needs queries described by PrincipalComponents: an array of floats of shape "
         "(n_queries, n_components, n_features), each component of length 1 or 0. For other "
-        "descriptions take index='exact' or 'cells'."
+        "descriptions use index='exact' or 'cells'."
     )
     if descriptions.ndim != 3 or not descriptions.size or descriptions.dtype not in _DTYPES:
         raise ValueError(f"{needs} Got {descriptions.dtype} of shape {descriptions.shape} instead.")

@@ -1,4 +1,4 @@
-"""A request for each model that shows something: its documents get different scores."""
+"""An example request for each model, whose documents get different scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def example_of(ranker: Ranker, texts: TextRanker | None) -> dict[str, Any] | Non
     """The content of a request that the model ranks. None: it refuses all made-up documents.
 
     A model file holds no documents, and not the units of its features. So values of several units
-    are tried, and those are taken that the model tells apart best.
+    are tried. Those that the model tells apart best are used.
 
     Examples
     --------

@@ -33,7 +33,7 @@ _LARGEST = np.finfo(np.float32).max
 
 
 class Inputs(NamedTuple):
-    """What a model takes for a document.
+    """What a model needs for each document.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Inputs(NamedTuple):
     n_dimensions : int or None
         How long these are. None: the model file does not say so.
     compares : bool
-        Whether the model compares each document of a list with each.
+        Whether the model compares the documents of a list with each other.
     known : Index or None
-        Where vectors are looked up by id. None: nowhere.
+        Where vectors are looked up by id. None: they are not looked up.
     """
 
     n_features: int
@@ -62,7 +62,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(ranker: Ranker, texts: TextRanker | None = None) -> Inputs:
-    """What a model takes for a document."""
+    """What a model needs for each document."""
     categories: Categories = getattr(ranker, "categories_", None) or {}
     trained = getattr(ranker, "feature_names_in_", None)
     names = None if trained is None else tuple(trained.tolist())
@@ -138,11 +138,11 @@ def nothing(n_features: int) -> RankingDataset:
 
 
 def check_compared(sizes: Integers, inputs: Inputs) -> None:
-    """Refuse a list that is too long for a model that compares each document with each."""
+    """Refuse a list that is too long for a model that compares its documents."""
     if inputs.compares and len(sizes) and int(sizes.max()) > MAX_COMPARED:
         raise Refused(
             413,
-            f"This model compares each document of a list with each, and takes at most "
+            f"This model compares the documents of a list with each other, and accepts at most "
             f"{MAX_COMPARED:,} documents in a list. Got {int(sizes.max()):,} instead.",
         )
 

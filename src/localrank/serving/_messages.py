@@ -167,13 +167,13 @@ class RunsBatch(Struct, forbid_unknown_fields=True):
 
 
 class SaysRuns(Struct):
-    """A request with lists of retrievers, whatever is in them."""
+    """A request with lists of retrievers, before they are checked."""
 
     runs: msgspec.Raw
 
 
 class SaysRunsBatch(Struct):
-    """A request with lists of retrievers for several queries, whatever is in them."""
+    """A request with lists of retrievers for several queries, before they are checked."""
 
     lists: Annotated[list[SaysRuns], Meta(min_length=1)]
 

@@ -51,7 +51,8 @@ class Loaded:
     manifest : dict
     loaded_at : float
     texts : TextRanker or None
-        Turns the words of a query into features for `ranker`. None: the model takes no words.
+        Turns the words of a query into features for `ranker`. None: the model does not rank by
+        words.
     example : dict or None
         A request that the model ranks.
     """
@@ -66,7 +67,7 @@ class Loaded:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """What the model takes for a document."""
+        """What the model needs for each document."""
         return inputs_of(self.ranker, self.texts)
 
 
@@ -80,7 +81,7 @@ class ServedModels:
         Called with the name of a model and whether its new file could be loaded.
     folder : Path, optional
         Where to keep a copy of the last good file of each model. A worker that starts while a file
-        is bad loads the copy. None: nowhere.
+        is bad loads the copy. None: no copy is kept.
 
     Attributes
     ----------

@@ -127,7 +127,7 @@ class Connection(HttpToolsProtocol):
     - Trailers are dropped. Chunks that consist mostly of sizes and extensions close the connection.
     - While a request waits for the answer to an earlier one, nothing more is parsed or read.
 
-    uvicorn tells only the last request that its client has gone. Here the one that is being
+    uvicorn tells only the last request that its client has gone. Here, the request that is being
     answered learns it too, so that nothing is written into a closed connection.
     """
 

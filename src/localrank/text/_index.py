@@ -77,7 +77,7 @@ class Index:
     vectors : ndarray of float32, shape (n_documents, n_dimensions), optional
         Vectors of the documents; zeros where a document has none. None: no document has one.
     encoder_mark : ndarray of float32, shape (n_dimensions,), optional
-        By which the encoder of the documents is known again. None: the vectors were given.
+        A vector that identifies the encoder of the documents. None: the vectors were given.
     """
 
     document_ids: Array
@@ -162,7 +162,7 @@ def build_index(
     with_words : bool
         Whether to keep the words of documents in their order.
     vectors_of : callable or None
-        Gives the documents of a part their vectors. None: they have none.
+        A function from a part to the vectors of its documents. None: they have none.
     encoder_mark : ndarray or None
         The index keeps it.
     """

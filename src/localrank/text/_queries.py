@@ -95,8 +95,8 @@ def check_numbering(ids: Sequence[str], judged: Collection[str]) -> None:
     if unknown and positions.issuperset(judged) and 2 * len(judged) > len(ids):
         raise AdvisedError(
             f"The judgments seem to number the {len(ids):,} queries by position, like Cranfield's: "
-            f"{len(unknown):,} of {len(judged):,} judged queries are none of the ids, the first is "
-            f"{unknown[0]!r}, and all lie from 1 to {len(ids):,}.",
+            f"{len(unknown):,} of {len(judged):,} judged queries are not among the ids; the first "
+            f"is {unknown[0]!r}, and all lie from 1 to {len(ids):,}.",
             "Read the queries with read_queries(…, numbered=True), or leave out the judgments of "
             "queries that do not exist.",
             "Add --numbered, or leave out the judgments of queries that do not exist.",

@@ -92,7 +92,7 @@ class Lists(NamedTuple):
 
 
 def cosines(vectors: Singles, query: Singles) -> Floats:
-    """The cosine of each vector with one; 0 where either is zeros."""
+    """The cosine of each vector with one vector; 0 where either is zeros."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1) * np.linalg.norm(
         query.astype(np.float64)
     )
@@ -103,7 +103,7 @@ def cosines(vectors: Singles, query: Singles) -> Floats:
 
 
 def document_vectors(vectors: Any, encoder: Encoder | None) -> Callable[[Part], Singles]:
-    """What gives the documents of a part of a corpus their vectors, by id or by an encoder."""
+    """A function from a part of a corpus to its vectors: looked up by id, or made by an encoder."""
     if vectors is None:
         if encoder is None:
             raise ValueError(
@@ -115,7 +115,7 @@ def document_vectors(vectors: Any, encoder: Encoder | None) -> Callable[[Part], 
 
 
 def warn_of_missing(vectors: Singles) -> None:
-    """Refuse a corpus in which no document has a vector. Warns if some have none."""
+    """Refuse a corpus in which no document has a vector. Warn if some have none."""
     n_missing = int(np.count_nonzero(~vectors.any(axis=1)))
     if n_missing == len(vectors):
         raise ValueError(
@@ -131,13 +131,13 @@ def warn_of_missing(vectors: Singles) -> None:
 
 
 def mark_of(encoder: Encoder) -> Singles:
-    """The vector by which an encoder is known again."""
+    """A vector that identifies an encoder."""
     vector: Singles = encoder([_KNOWN_TEXT])[0]
     return vector
 
 
 def check_encoder(encoder: Encoder, mark: Singles | None, n_dimensions: int) -> None:
-    """Refuse another encoder than the one that made the documents' vectors."""
+    """Refuse an encoder other than the one that made the documents' vectors."""
     given = mark_of(encoder)
     if len(given) != n_dimensions:
         raise ValueError(
@@ -146,6 +146,6 @@ def check_encoder(encoder: Encoder, mark: Singles | None, n_dimensions: int) -> 
         )
     if mark is not None and (likeness := cosines(given[None], mark)[0]) < _LEAST_COSINE:
         raise ValueError(
-            f"The encoder {encoder.name} is another one than that of the documents: its vector of "
-            f"the same text has the cosine {likeness:.2f}. Use the same model."
+            f"The encoder {encoder.name} is not that of the documents: their vectors of the same "
+            f"text have the cosine {likeness:.2f}. Use the same model."
         )

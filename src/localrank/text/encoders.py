@@ -24,16 +24,16 @@ _BATCH_TEXTS = 2**12
 
 
 class Encoder:
-    """Turns texts into vectors, and checks what comes out.
+    """Turns texts into vectors, and checks the vectors.
 
     Parameters
     ----------
     encode : callable
-        Takes a list of texts, and returns an array of shape (n_texts, n_dimensions).
+        A function from a list of texts to an array of shape (n_texts, n_dimensions).
     name : str
-        What errors call it.
+        The name of the encoder in errors.
     for_queries : callable, optional
-        The same for queries, if the model encodes them in another way. None: `encode`.
+        The function for queries, if the model encodes them in another way. None: `encode`.
 
     Attributes
     ----------
@@ -144,15 +144,15 @@ def load_encoder(folder: str | PathLike[str]) -> Encoder:
     | files | model |
     |---|---|
     | `model.onnx`, or `onnx/model.onnx` | any text encoder that was exported to ONNX |
-    | `model.safetensors` and `config.json` with `"model_type": "bert"` | BERT, as all-MiniLM and many others are |
-    | `model.safetensors` with an array `embeddings` | one vector for each token (static embeddings), as of model2vec |
+    | `model.safetensors` and `config.json` with `"model_type": "bert"` | BERT, such as all-MiniLM and many others |
+    | `model.safetensors` with an array `embeddings` | one vector for each token (static embeddings), such as those of model2vec |
 
     The vector of a text is the mean of its tokens' vectors, or the first one, as
-    `1_Pooling/config.json` says; without that file it is the mean. It gets the length 1 unless
-    `modules.json` is there and does not say so. Texts are cut off at `max_seq_length` tokens
-    of `sentence_bert_config.json`. What `prompts` in `config_sentence_transformers.json` has for
-    queries and documents is put before the texts. A folder that asks for more, such as another
-    layer on top, is refused.
+    `1_Pooling/config.json` says; without that file it is the mean. It is scaled to length 1, except
+    if the folder has a `modules.json` that does not ask for it. Texts are cut off after
+    `max_seq_length` tokens, a number in `sentence_bert_config.json`. The `prompts` for queries and
+    documents in `config_sentence_transformers.json` are put before the texts. A folder that asks
+    for more, such as another layer on top, is refused.
 
     Parameters
     ----------
@@ -367,7 +367,8 @@ def _has_unit_length(path: Path) -> bool:
     known = {"Transformer", "Pooling", "Normalize", "StaticEmbedding"}
     if unknown := [step for step in steps if step not in known]:
         raise ValueError(
-            f"modules.json asks for the step {unknown[0]!r}. Known are {', '.join(sorted(known))}."
+            f"modules.json asks for the step {unknown[0]!r}. Known steps: "
+            f"{', '.join(sorted(known))}."
         )
     return "Normalize" in steps
 

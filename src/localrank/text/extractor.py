@@ -105,13 +105,14 @@ class FeatureExtractor(Estimator):
         δ of absolute discounting, for the feature `lm_abs`.
     depth : int, default=100
         At most this many candidates for each query. Models that are trained with this extractor
-        rank as many: other candidates would be other lists than those they learned from.
+        rank the same number of candidates, so that lists are like those they learned from.
     with_vectors : bool, default=False
         Whether documents and queries have vectors, too. The candidates of a query are then the
         first `depth` by BM25 and the first `depth` by the cosine of vectors. There are more
         features: the columns of both lists, as `localrank.fusion.lists_dataset` describes them
-        (`bm25.score`, ..., `vectors.presence`), and `vectors.cosine`, which documents have that
-        the list by vectors lacks, too. The dataset has the vectors beside its features.
+        (`bm25.score`, ..., `vectors.presence`), and `vectors.cosine`, which all documents with
+        vectors have, also those that the list by vectors lacks. The dataset has the vectors beside
+        its features.
     max_query_words : int, default=1000
         At most this many different words in a query. A longer one is refused: time and memory grow
         with the words of a query times the number of documents.
@@ -217,7 +218,7 @@ class FeatureExtractor(Estimator):
 
     @property
     def takes_words_alone(self) -> bool:
-        """Whether queries need no vectors to be given: there are none, or there is an encoder."""
+        """Whether words are enough for a query: it needs no vector, or an encoder makes it."""
         return not self.with_vectors or self.__dict__.get("_encoder") is not None
 
     @property
@@ -240,9 +241,10 @@ class FeatureExtractor(Estimator):
         Parameters
         ----------
         corpus : iterable of dict, or DataFrame
-            Documents. Each has an id, texts under the keys of fields, and numbers under the keys
-            of columns. A text that is absent or None is empty; such a number is NaN. Documents are
-            read one by one and not kept: a generator may yield more than fits into memory.
+            Documents. Each has an id, texts under the keys of fields, and numbers under the keys of
+            columns. A text that is absent or None counts as empty, and such a number as NaN.
+            Documents are read one by one and not kept: a generator may yield more than fits into
+            memory.
         vectors : Vectors, mapping of id to vector, or pair of ids and array, optional
             Vectors of the documents, if the extractor is `with_vectors`. A document without one
             is found by its words alone; a warning counts them. None: `encoder` makes them.
@@ -291,13 +293,13 @@ class FeatureExtractor(Estimator):
         return self
 
     def use_encoder(self, encoder: Any) -> Self:
-        """Use an encoder for queries. A loaded extractor has none: files never bring code along.
+        """Use an encoder for queries. A loaded extractor has none: files never contain code.
 
         Parameters
         ----------
         encoder : Encoder, callable, object with a method `encode`, or folder
-            The one that encoded the documents. Another one is refused, unless the documents'
-            vectors were given without an encoder; then only the length of its vectors is checked.
+            The encoder that encoded the documents. Any other encoder is refused. If the documents'
+            vectors were given without an encoder, only the length of its vectors is checked.
         """
         check_is_fitted(self, "index_")
         if self.index_.vectors is None:
@@ -396,12 +398,12 @@ class FeatureExtractor(Estimator):
         ----------
         queries : mapping of id to text, or sequence of texts
         qrels : Qrels, or mapping of query id to mapping of document id to label, optional
-            Labels. A document that was not judged for a query gets the label 0. Judgments that
-            match no query or no document are refused; some that do not match, warned about. None:
-            the dataset has no labels.
+            Labels. A document that was not judged for a query gets the label 0. If the judgments
+            match no query or no document, they are refused. If only some do not match, there is a
+            warning. None: the dataset has no labels.
         depth : int, optional
-            At most this many candidates for each query. None: the extractor's `depth`. Set that
-            one to train a model: the model keeps it.
+            At most this many candidates for each query. None: the extractor's `depth`. To train a
+            model, set the extractor's `depth` instead: the model keeps it.
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.

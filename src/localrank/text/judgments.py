@@ -120,8 +120,8 @@ def _refuse_codes(qrels: Qrels, path: Any) -> None:
     ids = np.concatenate([qrels.query_ids, qrels.document_ids])
     if len(grades) > 1 and set(grades.tolist()) <= CODES and np.char.isdigit(ids).all():
         raise AdvisedError(
-            f"{path}: the third column may be grades, the highest the best, or SMART's codes as "
-            f"in Cranfield, of which 1 is the best: it holds "
+            f"{path}: the third column may be grades, of which the highest is best, or SMART's "
+            f"codes as in Cranfield, of which 1 is best. It holds "
             f"{', '.join(f'{grade:g}' for grade in grades.tolist())} and no 0.",
             "Give file_format='trec' for grades, or 'smart' to count every pair as relevant.",
             "Add --qrels-format trec for grades, or smart to count every pair as relevant.",

@@ -198,7 +198,7 @@ class TextRanker(Estimator):
             At most this many documents in the result, the best ones. None: all that were ranked.
         depth : int, optional
             At most this many candidates, if no documents are given. None: as many as the model was
-            trained on. Another number gives other lists than those, with a warning.
+            trained on. Another number gives lists unlike those in training, and a warning.
         query_vector : array-like of shape (n_dimensions,), optional
             The vector of the query, if the extractor is `with_vectors`. None: its encoder makes it.
         """
@@ -335,7 +335,7 @@ def _check_same_features(extractor: FeatureExtractor, ranker: Ranker) -> None:
     made: Sequence[str] = extractor.feature_names
     if ranker.n_features_in_ != len(made):
         raise ValueError(
-            f"The extractor makes {len(made)} features, and the ranker takes "
+            f"The extractor makes {len(made)} features, and the ranker needs "
             f"{ranker.n_features_in_}. Train the ranker on features of this extractor."
         )
     names = getattr(ranker, "feature_names_in_", None)

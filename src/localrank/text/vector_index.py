@@ -34,8 +34,8 @@ class VectorIndex:
     approximate : bool, default=False
         Whether to search by a graph. It needs the extra `localrank[ann]`.
     expansion : int, default=512
-        How many documents approximate search keeps in view, at least as many as it returns. More
-        miss fewer documents, and take longer.
+        How many documents approximate search keeps in view: at least as many as it returns. With a
+        larger number it misses fewer documents and needs more time.
 
     References
     ----------

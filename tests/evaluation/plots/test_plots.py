@@ -110,6 +110,27 @@ def test_intervals_have_a_row_each_and_filled_marks_where_asked():
     assert axes.yaxis_inverted()
 
 
+def test_intervals_without_marks_are_lines_in_the_legend_and_rows_have_room():
+    marks = {"mark": [(0.1, (0.0, 0.2), True)], "range": [(np.nan, (0.2, 0.4), False)]}
+    figure = draw_intervals({"": marks}, ["a-name-of-a-run-that-is-longer-than-a-line-can-be"])
+    (axes,) = figure.axes
+    assert axes.get_ylim() == (0.5, -0.5)
+    (label,) = axes.get_yticklabels()
+    assert max(map(len, label.get_text().split("\n"))) <= 28
+    styles = {
+        text.get_text(): (line.get_linestyle(), line.get_marker())
+        for text, line in zip(
+            figure.legends[0].get_texts(), figure.legends[0].get_lines(), strict=True
+        )
+    }
+    assert styles == {"mark": ("None", look(0)["marker"]), "range": ("-", "None")}
+
+
+def test_many_queries_are_written_in_full():
+    (axes,) = draw_curves({"": {"a": ([2, 2**21], [0, 1])}}, "queries", "y", log_x=True).axes
+    assert axes.xaxis.get_major_formatter()(2**20) == "1048576"
+
+
 def test_directions_are_arrows_from_the_centre_of_the_points():
     points = {"good": np.array([[3.0, 0], [5, 0]]), "bad": np.array([[0.0, 4], [0, 0]])}
     directions = {"up": np.array([0.0, 1]), "right": np.array([1.0, 0])}

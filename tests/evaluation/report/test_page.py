@@ -39,6 +39,22 @@ def test_title_and_verdict_are_escaped(data):
     assert "a &lt; b &amp; &lt;b&gt;c&lt;/b&gt;" in page
 
 
+def test_many_sentences_and_long_titles_leave_room_for_the_results(data):
+    few = render({**data, "verdict": "\n".join(map(str, range(9)))})
+    many = render({**data, "verdict": "\n".join(map(str, range(10))), "title": "run, " * 20})
+    assert "more sentences" not in few
+    assert '<h1 class="long">' not in few
+    assert '<li>6</li></ul><details class="folded"><summary>3 more sentences</summary>' in many
+    assert "<li>9</li></ul></details>" in many
+    assert '<h1 class="long">' in many
+
+
+def test_a_p_value_stays_on_one_line(data):
+    page = render({**data, "verdict": "a leads (+0.1, p < 0.001).\nb (p = 0.2), step = 3"})
+    together = re.findall(r'<span class="together">(.*?)</span>', page)
+    assert together == ["p &lt; 0.001", "p = 0.2"]
+
+
 def test_nothing_is_left_to_fill_in(data):
     assert not re.search(r"\{\{\w+\}\}", render(data))
 

@@ -7,6 +7,7 @@ from evaluation.test_run_comparison import made_up
 
 from localrank.evaluation import compare_runs
 from localrank.evaluation._comparison_report import page_data
+from localrank.evaluation.run_comparison import RunComparison
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,96 @@ def test_the_explorer_shows_texts_unjudged_documents_and_short_lists(show, data)
     )
     assert page.locator(".documents .label-unjudged").count() == n_unjudged > 0
     assert "nobody judged" in page.locator("#explorer .note").inner_text()
+
+
+def test_the_explorer_has_the_ranks_of_whole_lists(show, monkeypatch):
+    monkeypatch.setattr(RunComparison, "n_explored", 5)
+    runs, qrels = made_up()
+    page = show(page_data(compare_runs(runs, qrels, ["ndcg@10"])))
+    note = page.locator("#explorer .note").inner_text()
+    assert "Below rank 5 are only relevant documents" in note
+    more = page.get_by_role("button", name="Show all")
+    if more.is_visible():
+        assert more.inner_text().endswith(" ranks")
+        more.click()
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('.documents tbody tr')].map(row => [
+             Number(row.cells[0].textContent),
+             ...[...row.cells].slice(1).map(cell => [
+               cell.querySelector('.document-id')?.textContent ?? null,
+               cell.querySelector('.moved')?.textContent ?? '',
+             ]),
+           ])"""
+    )
+    heads = [head.strip() for head in texts(page, ".documents thead th .method-name")]
+    query = page.input_value("#explorer input")
+    orders = {
+        name: sorted(run.get(query, {}), key=run.get(query, {}).get, reverse=True)
+        for name, run in runs.items()
+    }
+    base = orders[heads[0]]
+    n_deep = 0
+    for rank, *cells in shown:
+        for name, (document, moved) in zip(heads, cells, strict=True):
+            if document is None:
+                assert rank > 5 or rank > len(orders[name])
+                continue
+            n_deep += rank > 5
+            assert orders[name][rank - 1] == document
+            by = base.index(document) + 1 - rank if document in base else 0
+            new = "" if document in base else "new"
+            assert moved == (f"{'↑' if by > 0 else '↓'}{abs(by)}" if by else new)
+    assert n_deep
+    ranks = [row[0] for row in shown]
+    assert ranks == sorted(set(ranks))
+
+
+def test_names_from_right_to_left_leave_sentences_in_order(show):
+    runs, qrels = made_up(4, 12)
+    turned = [{f"שאלה{q}": docs for q, docs in run.items()} for run in (*runs.values(), qrels)]
+    *lists, judged = turned
+    names = ["בסיס", "a", "b"][: len(lists)]
+    result = compare_runs(
+        dict(zip(names, lists, strict=True)),
+        judged,
+        ["ndcg@10"],
+        queries=dict.fromkeys(judged, "שלום עולם"),
+    )
+    page = show(page_data(result))
+    summary = page.locator("#explorer .summary")
+    # Where the letters stand: the number of documents after the words, though these run leftwards.
+    left = summary.evaluate(
+        """node => {
+             const text = node.firstChild, at = (what) => {
+               const range = document.createRange(), from = text.data.indexOf(what);
+               range.setStart(text, from); range.setEnd(text, from + what.length);
+               return range.getBoundingClientRect().left;
+             };
+             return [at("Query"), at("שאלה"), at("שלום"), at(" documents"), at(" relevant")];
+           }"""
+    )
+    assert left == sorted(left)
+
+
+def test_long_names_leave_room_and_short_ones_stay_beside_their_numbers(show):
+    runs, qrels = made_up(20, 20)
+    long = "a-retriever-with-a-name-that-nobody-would-say-aloud-v2.1-final"
+    named = dict(zip(["base", long, "third"], runs.values(), strict=False))
+    page = show(page_data(compare_runs(named, qrels, ["ndcg@10"])), width=390)
+    page.select_option("#differences select", long)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    title = page.locator("#differences .chart text.title").first
+    box = title.bounding_box()
+    assert box["x"] + box["width"] <= 390
+    # A name takes a few lines in a table, and wraps in the explorer.
+    row = page.locator("#holes tbody tr", has_text=long).first
+    assert row.bounding_box()["height"] < 160
+    widths = page.locator(".documents thead th").evaluate_all(
+        "nodes => nodes.map(node => node.getBoundingClientRect().width)"
+    )
+    assert max(widths) < 300
+    best = page.locator("#next tbody tr td:nth-child(3)").first
+    assert best.evaluate("node => getComputedStyle(node).textAlign") in ("left", "start")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -267,7 +267,7 @@ class LogTable:
     ignore : sequence of str
         Features to leave out.
     repeated : "refuse", "first" or "last"
-        The values to take if a document is logged again for its query.
+        Which values to use if a document is logged again for its query.
     """
 
     def __init__(

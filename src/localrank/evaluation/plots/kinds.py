@@ -28,6 +28,7 @@ Curve = Sequence[Sequence[float]]
 Interval = tuple[float, tuple[float, float], bool]
 
 GROUP_WIDTH = 0.8  # of bars, in units of the distance between two ticks
+TICK_WIDTH = 28  # letters in a line of a row's name
 SPREAD = 0.05  # the lines at a level are this wide apart, so their intervals do not overlap
 LEGEND_COLUMNS = 7  # of a calibration
 
@@ -113,7 +114,7 @@ def draw_curves(
                 panel.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
         if log_x:
             panel.set_xscale("log", base=2)
-            panel.xaxis.set_major_formatter("{x:g}")
+            panel.xaxis.set_major_formatter("{x:.10g}")
         if log_y:
             panel.set_yscale("log")
         panel.set_xlabel(x_label)
@@ -151,13 +152,18 @@ def draw_intervals(
         panel.axvline(0, color=COLOURS[-1], linewidth=1)
         for place, (name, intervals) in enumerate(marks.items()):
             style, colour = look(place), look(place)["color"]
+            # Without marks, the lines stand in the legend.
+            lined = np.isnan([mean for mean, _, _ in intervals]).all()
             for row, (mean, ends, filled) in enumerate(intervals):
                 y = row + 0.3 * (place - (len(marks) - 1) / 2)
-                panel.plot(ends, [y, y], color=colour)
-                style |= {"mfc": colour if filled else "white", "label": None if row else name}
-                panel.plot(mean, y, linestyle="none", **style)
-        panel.set_yticks(range(len(ticks)), ticks)
-        panel.invert_yaxis()
+                label = None if row else name
+                panel.plot(ends, [y, y], color=colour, label=label if lined else None)
+                if not lined:
+                    style |= {"mfc": colour if filled else "white", "label": label}
+                    panel.plot(mean, y, linestyle="none", **style)
+        names = [textwrap.fill(name, TICK_WIDTH) for name in ticks]
+        panel.set_yticks(range(len(ticks)), names)
+        panel.set_ylim(len(ticks) - 0.5, -0.5)
     add_legend(figure)
     if size is not None:
         figure.set_size_inches(*size)

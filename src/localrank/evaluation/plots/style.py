@@ -84,7 +84,7 @@ def titled_panels(titles: Collection[str], width: float = 4.2) -> tuple[Figure, 
     figure = new_figure(max(width * len(titles), 6), 3.8)
     axes = list(figure.subplots(1, len(titles), squeeze=False)[0])
     for panel, title in zip(axes, titles, strict=True):
-        panel.set_title(title)
+        panel.set_title(title, wrap=True)
     return figure, axes
 
 

@@ -33,6 +33,11 @@ SCRIPTS = (
     "main",
 )
 
+# Longer titles, such as the names of many runs, are written smaller.
+LONG_TITLE = 80
+# Of more sentences below the headline, those after the first ones are behind a click.
+MANY_SENTENCES, FIRST_SENTENCES = 8, 6
+
 
 def render(data: dict[str, Any]) -> str:
     r"""The page of a comparison.
@@ -56,13 +61,15 @@ def render(data: dict[str, Any]) -> str:
     script = "".join(text(f"{name}.js") for name in SCRIPTS)
     script = f'(() => {{\n"use strict";\n{script}}})();\n'
     theme = text("theme.js")
+    style = "".join(text(f"{name}.css") for name in STYLES)
     # Inside a script only "<" can end it or start a comment.
     embedded = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
         "title": html.escape(data["title"]),
+        "size": ' class="long"' * (len(data["title"]) > LONG_TITLE),
         "verdict": _verdict(data["verdict"]),
         "policy": f"script-src {_digest(theme)} {_digest(script)}",
-        "style": "".join(text(f"{name}.css") for name in STYLES),
+        "style": re.sub(r"^ +", "", style, flags=re.MULTILINE),  # indented for authors only
         "theme": theme,
         "data": embedded,
         "script": script,
@@ -80,11 +87,25 @@ def write(data: dict[str, Any], path: str | PathLike[str]) -> None:
 
 def _verdict(text: str) -> str:
     """The first line as the headline, the others below it."""
-    first, *more = map(html.escape, text.split("\n"))
-    items = "".join(f"<li>{line}</li>" for line in more)
-    return f'<p class="verdict">{first}</p>' + (
-        f'<ul class="verdict-more">{items}</ul>' * bool(more)
-    )
+    first, *more = map(_sentence, text.split("\n"))
+    n_open = FIRST_SENTENCES if len(more) > MANY_SENTENCES else len(more)
+    page = f'<p class="verdict">{first}</p>'
+    if more:
+        page += f'<ul class="verdict-more">{_items(more[:n_open])}</ul>'
+    if rest := more[n_open:]:
+        page += f'<details class="folded"><summary>{len(rest)} more sentences</summary>'
+        page += f'<ul class="verdict-more">{_items(rest)}</ul></details>'
+    return page
+
+
+def _items(sentences: list[str]) -> str:
+    return "".join(f"<li>{sentence}</li>" for sentence in sentences)
+
+
+def _sentence(text: str) -> str:
+    """A sentence as HTML, whose p-values stay on one line."""
+    together = r'<span class="together">\g<0></span>'
+    return re.sub(r"\bp (=|&lt;) [\d.]*\d", together, html.escape(text))
 
 
 def _digest(script: str) -> str:

@@ -56,7 +56,7 @@ class ListFusion:
     k : float or None
         The constant of reciprocal rank fusion. None: a weighted sum of min-max scores.
     window : int
-        The engine fuses the first documents of each list, this many.
+        The engine fuses at most this many documents of each list, the first ones.
     facts : mapping
         Origin of the model, which the files name.
 

@@ -31,7 +31,7 @@ class ElasticsearchRetriever(ListTarget):
     """A search request whose retriever fuses lists: `linear` with `minmax`, or `rrf`.
 
     Elasticsearch computes in single precision. It ranks documents with equal scores of a list one
-    after the other, where localrank takes their mean rank. A list of equal scores, or of one
+    after the other, where localrank gives them their mean rank. A list of equal scores, or of one
     document, is not scaled: its scores count as they are.
 
     Examples

@@ -32,9 +32,9 @@ _DIGITS = 10
 class OpenSearchPipeline(ListTarget):
     """A search pipeline: `normalization-processor` with `min_max`, or `score-ranker-processor`.
 
-    OpenSearch computes in single precision. The last document of a list has the min-max score
-    0.001 in place of 0. Documents with equal scores of a list are ranked one after the other, where
-    localrank takes their mean rank.
+    OpenSearch computes in single precision. The last document of a list has the min-max score 0.001
+    in place of 0. Documents with equal scores of a list are ranked one after the other, where
+    localrank gives them their mean rank.
 
     Examples
     --------

@@ -26,7 +26,7 @@ class QdrantQuery(ListTarget):
     """A query with a prefetch for each list, fused by `rrf`.
 
     Qdrant counts ranks from 0, so its constant is k + 1. It computes in single precision. It ranks
-    documents with equal scores of a list one after the other, where localrank takes their mean
+    documents with equal scores of a list one after the other, where localrank gives them their mean
     rank. Its formulas see raw scores, and its other fusion (`dbsf`) has no weights, so a weighted
     sum is refused.
 

@@ -31,9 +31,9 @@ _TERM = re.compile(
 class VespaFusion(ListTarget):
     """A rank profile that fuses lists in the global phase: `normalize_linear`, `reciprocal_rank`.
 
-    Vespa computes in double precision. A list of equal scores, or of one document, has the
-    min-max score 1/2, where localrank has 1. Documents with equal scores of a list are ranked one
-    after the other, where localrank takes their mean rank.
+    Vespa computes in double precision. A list of equal scores, or of one document, has the min-max
+    score 1/2, where localrank has 1. Documents with equal scores of a list are ranked one after the
+    other, where localrank gives them their mean rank.
 
     Examples
     --------

@@ -32,7 +32,7 @@ class WeaviateHybrid(ListTarget):
     The first list is the keyword search and the second the vector search; alpha is the weight of
     the second. Weaviate computes in single precision. In `rankedFusion` the constant is 59, in
     older versions 60, and documents with equal scores of a list are ranked one after the other,
-    where localrank takes their mean rank.
+    where localrank gives them their mean rank.
 
     Examples
     --------

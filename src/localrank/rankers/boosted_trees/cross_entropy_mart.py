@@ -30,10 +30,10 @@ class CrossEntropyMART(BoostedTrees):
     documents together. The model is the same for any number of threads and any order of the rows.
 
     Labels may be any numbers. LightGBM cuts labels down to whole numbers, so targets are powers of
-    2, less g. Whole labels up to 30 are used unchanged. Other labels are put into levels from 0 to
+    2, minus g. Whole labels up to 30 are used unchanged. Other labels are put into levels from 0 to
     15: 2^level is proportional to LambdaMART's gain up to a factor of √2 either way. Labels whose
-    gains differ by less than a factor of 2 may get the same level. The same holds for `gain`:
-    gains of 2^k - 1, with whole k up to 30, are exact; all others are put into levels.
+    gains differ by less than a factor of 2 may get the same level. The same holds for `gain`: gains
+    of 2^k - 1, with whole k up to 30, are exact; all others are put into levels.
 
     Parameters
     ----------

@@ -49,10 +49,11 @@ class SymmetricTrees(SummedTrees):
     fit chance than other trees of its size, and is scored fastest: its leaf is looked up by the
     answers, one bit each.
 
-    The objective "query-rmse" is a regression on the labels, after the mean of each query is taken
-    off labels and scores. "yeti-rank" learns from the neighbours in randomly disturbed rankings
-    [2]. "pair-logit" learns from all pairs of a query's documents with different labels. Labels may
-    be any numbers. The model is the same for any number of threads and any order of the rows.
+    The objective "query-rmse" is a regression on the labels, after the mean of each query is
+    subtracted from labels and scores. "yeti-rank" learns from the neighbours in randomly disturbed
+    rankings [2]. "pair-logit" learns from all pairs of a query's documents with different labels.
+    Labels may be any numbers. The model is the same for any number of threads and any order of the
+    rows.
 
     CatBoost takes features in single precision. The scores equal its `RawFormulaVal` to the last
     bit. There are two exceptions: values nearer to zero than 1e-35 count as zero, and so does a
@@ -67,7 +68,7 @@ class SymmetricTrees(SummedTrees):
     learning_rate : float, default=0.03
         Factor on each tree. A smaller one needs more trees.
     depth : int, default=6
-        Levels of a tree, at most. A tree of depth 6 has 64 leaves.
+        At most this many levels in a tree. A tree of depth 6 has 64 leaves.
     l2 : float or None, default=None
         L2 penalty on the values of the leaves. None: CatBoost's own, 3, and 0 with "yeti-rank".
     feature_fraction : float, default=1.0
@@ -96,8 +97,8 @@ class SymmetricTrees(SummedTrees):
 
     Notes
     -----
-    Weights of documents are for "query-rmse". The other objectives compare documents, and take
-    weights of queries. Only the ratios of weights matter.
+    Weights of documents are for "query-rmse". The other objectives compare documents, and accept
+    only weights of queries. Only the ratios of weights matter.
 
     References
     ----------
@@ -217,7 +218,7 @@ class SymmetricTrees(SummedTrees):
 
 
 def single_precision(dataset: RankingDataset) -> Array:
-    """The features as CatBoost takes them: of 32 bits, finite or missing, column by column."""
+    """The features in CatBoost's form: 32 bits, finite or missing, column by column."""
     features = np.empty((dataset.n_documents, dataset.n_features), np.float32, order="F")
     for rows, block in dataset.feature_blocks():
         features[rows] = np.clip(block, -LARGEST, LARGEST)
@@ -225,7 +226,7 @@ def single_precision(dataset: RankingDataset) -> Array:
 
 
 def targets(labels: Floats, objective: Objective) -> Floats:
-    """Labels as CatBoost takes them: with 32 bits, and below a million.
+    """Labels in CatBoost's form: with 32 bits, and below a million.
 
     Pairs need only the order. For the other objectives, labels are counted from the lowest one,
     and multiplied by a power of two if they are too large or too small.

@@ -25,7 +25,7 @@ class ListNet(FeatureNet):
 
     with the labels y and scores s of the query's documents. A document with inputs x has the score
     s = skip · x, plus output · max(0, hidden x + bias) if there are hidden units. The inputs are
-    the features, less the mean over all training documents, divided by their standard deviation,
+    the features minus their mean over all training documents, divided by their standard deviation,
     and cut at ±4.
 
     `ListwiseLinear` and `ListwiseNet` have the same loss with other targets: the gains of NDCG,

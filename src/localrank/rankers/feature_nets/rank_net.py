@@ -28,10 +28,10 @@ class RankNet(FeatureNet):
         log(1 + exp(s_j - s_i))
 
     A document with inputs x has the score s = output · max(0, hidden x + bias) + skip · x. The
-    inputs are the features, less the mean over all training documents, divided by their standard
-    deviation, and cut at ±4. Every query weighs the same, however many pairs it has. Only the
-    order of labels matters. Training is limited to lists with 250,000 documents in all, chosen by
-    their content.
+    inputs are the features minus their mean over all training documents, divided by their standard
+    deviation, and cut at ±4. Every query weighs the same, however many pairs it has. Only the order
+    of labels matters. Training is limited to lists with 250,000 documents in all, chosen by their
+    content.
 
     Parameters
     ----------

@@ -49,9 +49,9 @@ _VECTORS = QueryVectorRanker._parameters["query_vectors"]
 class LGMML(QueryVectorRanker):
     """Ranks by distances to anchor documents, each in its own metric (L-GMML) [1].
 
-    Training repeats `n_metrics` times: take a query, and learn the metric M_r from its relevant
-    and irrelevant documents (`GMML`). The anchor p_r is the relevant document from which sorting
-    the query's documents by distance gives the best NDCG. With the distances x_r = c ‖p - p_r‖ in
+    Training repeats `n_metrics` times: draw a query, and learn the metric M_r from its relevant and
+    irrelevant documents (`GMML`). The anchor p_r is the relevant document from which sorting the
+    query's documents by distance gives the best NDCG. With the distances x_r = c ‖p - p_r‖ in
     metric M_r, the score of a document p is
 
         f(p) = - sum over r of φ_r x_r exp(-x_r),    φ_r >= 0.
@@ -86,11 +86,11 @@ class LGMML(QueryVectorRanker):
         equal. "nearest": those of the most similar training query, by `PrincipalComponents` of
         scaled features.
     query_vectors : "origin", list of columns, dict or None, default=None
-        Positions of the queries in the space of the documents. They replace all anchors [1],
-        §4.4; with one metric this is the paper's global GMML. None: anchors are documents. A list
-        of columns, by number or name, holds the query's vector: as many as remain for the
-        document, in the same order. A dict maps query ids to vectors. "origin": the features are
-        already a document less its query.
+        Positions of the queries in the space of the documents. They replace all anchors [1], §4.4;
+        with one metric this is the paper's global GMML. None: anchors are documents. A list of
+        columns, by number or name, holds the query's vector: as many as remain for the document, in
+        the same order. A dict maps query ids to vectors. "origin": the features are already a
+        document minus its query.
     scale : {"median", "monotone"}, default="median"
         Rule for the factor c, the same for all metrics. x exp(-x) rises up to x = 1 and falls
         beyond. "median": the median distance of training documents becomes 1; beyond it, a farther

@@ -68,8 +68,8 @@ class ListwiseNet(NetRanker):
     n_units : int, default=64
         Units in the hidden layer of each net.
     coordinates : bool, default=True
-        Whether the inputs are query coordinates. False: the inputs are the features, less the mean
-        over all training documents, divided by their standard deviation, and cut at ±4.
+        Whether the inputs are query coordinates. False: the inputs are the features minus their
+        mean over all training documents, divided by their standard deviation, and cut at ±4.
     dropout : float, default=0.3
         Share of the hidden units that each training step leaves out.
     learning_rate : float, default=0.002

@@ -31,7 +31,7 @@ class MLR(QueryVectorRanker):
     or texts in latent coordinates, where a document similar to the query is good. If larger feature
     values are simply better, as in web search, a distance is of no use.
 
-    Let x be a document less its query. The score is -x'Wx. W is the positive semidefinite matrix
+    Let x be a document minus its query. The score is -x'Wx. W is the positive semidefinite matrix
     that minimises, over the Q queries with relevant documents (R) and irrelevant ones (I),
 
         tr(W) + C / Q * sum over queries of
@@ -52,11 +52,11 @@ class MLR(QueryVectorRanker):
         Vector of each query. A list: the columns, by number or name, that hold the vector, as many
         as remain for the document, in the same order, with the same values for all documents of a
         query. A dict: vectors by query id, also for new queries. None: the features are already a
-        document less its query.
+        document minus its query.
     relevance_level : float, optional
         The smallest relevant label. None: any label above 0 is relevant.
     scaling : {"standard", None}, default="standard"
-        "standard": divide each feature of a document less its query by the root of its mean
+        "standard": divide each feature of a document minus its query by the root of its mean
         square. None: leave features as they are.
     tol : float, default=1e-3
         Stop when the objective is proven to be within this share of the minimum.
@@ -228,7 +228,7 @@ class MLR(QueryVectorRanker):
                 f"{name} with query_vectors",
                 "its score is a distance to the vector of the query, and an engine knows only the "
                 "features of documents",
-                "Give it documents less their query as features, with query_vectors=None.",
+                "Give it documents minus their query as features, with query_vectors=None.",
             )
         first, second = np.triu_indices(len(self.scale_))
         weights = -self.metric_ / np.outer(self.scale_, self.scale_)

@@ -62,7 +62,7 @@ def min_max(features: Array, offsets: Integers) -> Array:
 
 
 def rank_differences(features: Array, offsets: Integers) -> Array:
-    """Number of documents of the query with a smaller value, less the number with a larger one.
+    """Number of documents of the query with a smaller value, minus the number with a larger one.
 
     Equal values have the same difference. Missing values stay NaN and do not count. Vespa's global
     phase has no ranks with ties: `reciprocal_rank` puts equal values in the order in which hits
@@ -151,8 +151,8 @@ class QueryCoordinates(Expanded):
       feature.
 
     The parts m and d are not among the defaults. Vespa computes them over the hits of a query. The
-    ranker gets the features, then the parts in this order: 46 features become 193 columns. Boosted
-    trees do better with fewer of so many columns at a time: give them a smaller
+    ranker gets the features, then the parts in this order: 46 features become 193 columns. With
+    this many columns, boosted trees do better if each tree sees fewer of them: give them a smaller
     `feature_fraction`, such as 0.18.
 
     A feature that is constant in a query is 0 in z, b and d, (n + 1) / 2n in p and 1/2 in m, and is

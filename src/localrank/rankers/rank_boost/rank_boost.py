@@ -54,7 +54,7 @@ class RankBoost(Ranker):
     documents of a query with y_i > y_j, for graded labels too. Let D be the weights of the pairs
     under the current scores, normalised to sum 1. A round
 
-    1. takes the weak ranker with the largest |r|, r = sum D(i, j) (h(x_i) - h(x_j)). This equals
+    1. chooses the weak ranker with the largest |r|, r = sum D(i, j) (h(x_i) - h(x_j)). This equals
        the sum of h over the documents, each times its potential: the weight of its pairs with
        lower documents less the weight of its pairs with higher ones. One histogram per feature
        serves all its thresholds. The criterion bounds the best factor on the loss by

@@ -39,7 +39,7 @@ class RankSVM(LinearRanker):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the pairs against the size of w. Powers of ten from 0.01 to 10 are a sensible
+        Weight of the pairs relative to the size of w. Powers of ten from 0.01 to 10 are a sensible
         grid; `fit_path` fits them faster than one by one.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Loss of a pair that falls short of its margin by z: max(0, z)²/2 or max(0, z).

@@ -36,7 +36,7 @@ class SharedRankSVM(LinearRanker):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the pairs against the size of the weight vectors.
+        Weight of the pairs relative to the size of the weight vectors.
     shrinkage : float, default=1.0
         λ, the penalty on group weights relative to that on shared weights. A large value makes
         the models of the groups alike.

@@ -62,7 +62,7 @@ class TopicalRankSVM(ScalingRanker):
     n_topics : int, default=4
         Number of topics. 1: the same model as RankSVM.
     C : float, default=1.0
-        Weight of the pairs against the size of the weight vectors.
+        Weight of the pairs relative to the size of the weight vectors.
     representation : Representation, optional
         Description of queries as points. None: TopDocuments(), the mean of a query's top
         documents. Wrap it in `Scaled` if features have different units.

@@ -170,12 +170,14 @@ function look() {
 
 function recognised() {
   const { form, lists } = reading;
-  const documents = lists.flatMap(({ request }) => request.documents);
+  const documents = lists.flatMap(({ request }) => documentsOf(request));
   const labelled = lists.some(({ labels }) => labels?.some((label) => label !== undefined));
   const facts = [count(documents.length, "document")];
   const features = documents[0]?.features;
   if (features && typeof features === "object")
     facts.push(count(Object.keys(features).length, "feature"));
+  const runs = lists.length === 1 && lists[0].request.runs;
+  if (runs) facts.push(count(Object.keys(runs).length, "list"));
   if (labelled) facts.push("labels");
   const several = lists.length > 1 ? ` ${queries(lists.length)}: choose one to rank.` : "";
   return `${form}: ${facts.join(", ")}.${several}`;
@@ -222,6 +224,7 @@ async function rank() {
     if (!part("text").value.trim()) tell("text-problem", "Paste a list first.");
     else if (pasted) tell("text-problem", "These documents have texts: type the words of a query.");
     part(pasted ? "words" : "text").focus();
+    tell("problem", "");
     return;
   }
   const list = !words

@@ -9,10 +9,12 @@ const MAX_FEATURES_SHOWN = 4;
 function showRanking(answer, list, ms) {
   const { ranking, n_documents, model, version, query, explanation } = answer;
   const shown = ranking.length < n_documents ? `The first ${ranking.length} of ` : "";
-  const named = list.request.documents ? query : `“${query}”`;
-  const of = query === null ? "" : ` of query ${named}`;
+  const named = ofIndex(list) ? ["“", el("bdi", {}, String(query)), "”"] : [el("bdi", {}, String(query))];
+  const of = query === null ? [] : [" of query ", ...named];
   part("summary").replaceChildren(
-    `${shown}${count(n_documents, "document")}${of} ranked by `,
+    `${shown}${count(n_documents, "document")}`,
+    ...of,
+    " ranked by ",
     el("strong", {}, model),
     ", version ",
     el("code", {}, version),
@@ -47,6 +49,12 @@ function showRanking(answer, list, ms) {
   );
 }
 
+/** Whether the documents come from the index of the model. */
+const ofIndex = ({ request }) => !request.documents && !request.runs;
+
+/** An id, which may be cut: pointing at it shows the whole. */
+const idCell = (id) => el("th", { scope: "row", title: String(id) }, el("bdi", {}, String(id)));
+
 /** What the columns of an explanation mean, and why features are not among them. */
 function notes(explanation, column) {
   const told = column ? [`${column} columns: the rank of each document by this model alone.`] : [];
@@ -66,7 +74,7 @@ function decisive({ ranking, explanation }) {
       .reduce((sum, { value }) => sum + value, others);
     const told = shown.map(({ feature, value }) => reason(value, feature));
     if (Math.abs(rest) > 1e-9 * Math.abs(shown[0]?.value ?? 0)) told.push(reason(rest, "others"));
-    return el("tr", {}, el("th", { scope: "row" }, String(ids.get(index))), el("td", {}, told));
+    return el("tr", {}, idCell(ids.get(index)), el("td", {}, told));
   };
   return el(
     "div",
@@ -98,7 +106,7 @@ function neighbouring({ ranking, explanation }) {
       .map((near) => reason(near.moved, `${name(near.index)} (cosine ${near.cosine.toFixed(2)})`));
     if (Math.abs(rest) > 1e-9 * Math.abs(most[0]?.moved ?? 0)) told.push(reason(rest, "others"));
     if (!told.length) told.push("No document of the list is like it.");
-    return el("tr", {}, el("th", { scope: "row" }, name(index)), el("td", {}, told));
+    return el("tr", {}, idCell(name(index)), el("td", {}, told));
   };
   return el(
     "div",
@@ -188,7 +196,7 @@ function documentTable({ ranking, n_documents }, list, columns) {
       heading("Document"),
       titled ? heading("Title") : null,
       // Documents of the index come in the order of BM25.
-      heading(list.request.documents ? "Before" : "By BM25", null, "number"),
+      heading(ofIndex(list) ? "By BM25" : "Before", null, "number"),
       heading("Score", null, "number"),
       labelled ? heading("Label", null, "number") : null,
       columns.map(({ name, small }) => heading(name, small, "number")),
@@ -199,7 +207,7 @@ function documentTable({ ranking, n_documents }, list, columns) {
       "tr",
       {},
       el("td", { class: "number" }, String(place + 1)),
-      el("th", { scope: "row" }, String(id)),
+      idCell(id),
       titled ? el("td", { class: "title" }, String(list.titles[index] ?? "")) : null,
       el("td", { class: "number" }, `${index + 1} `, moved(index - place)),
       el("td", { class: "number" }, minus(score.toFixed(digits)), bar((score - low) / range)),

@@ -5,9 +5,21 @@ class Unreadable extends Error {}
 
 const fault = (line, why) => new Unreadable(`Line ${line}: ${why}`);
 
+/** The documents of a request. Lists of retrievers are counted one after another. */
+const documentsOf = ({ documents, runs }) =>
+  documents ?? [
+    ...new Map(Object.values(runs).flatMap((run) => run.map((each) => [each?.id, each]))).values(),
+  ];
+
 /** The form of a text, and for each of its queries a request of the API and the labels. */
 function read(pasted, model) {
-  const text = pasted.replace(/^\ufeff/, "");
+  const found = readAny(pasted.replace(/^\ufeff/, ""), model);
+  if (!found.lists.some(({ request }) => documentsOf(request).length))
+    throw new Unreadable("The list has no documents.");
+  return found;
+}
+
+function readAny(text, model) {
   const first = text.split("\n").find((line) => line.trim() && !line.trim().startsWith("#")) ?? "";
   if (/^\s*[[{]/.test(first)) return readJson(text, model);
   if (/^\s*\S+\s+qid:/.test(first)) return readLetor(text, model);
@@ -92,15 +104,23 @@ function readJson(text, model) {
     );
   }
   if (Array.isArray(value)) return readArray(value, model);
-  if (Array.isArray(value.documents)) {
-    const titles = value.documents.map((document) => document?.title);
+  if (isRequest(value)) {
+    const titles = value.documents?.map((document) => document?.title);
     return { form: "JSON request", lists: [{ request: value, text, titles }] };
   }
-  if (!Array.isArray(value.lists)) throw new Unreadable('The object lacks "documents".');
-  const bad = value.lists.findIndex((list) => !Array.isArray(list?.documents));
-  if (bad >= 0) throw new Unreadable(`lists[${bad}] lacks "documents".`);
+  if (!Array.isArray(value.lists)) throw new Unreadable('The object lacks "documents" or "runs".');
+  const bad = value.lists.findIndex((list) => !isRequest(list));
+  if (bad >= 0) throw new Unreadable(`lists[${bad}] lacks "documents" or "runs".`);
   return { form: "JSON batch", lists: value.lists.map((request) => ({ request })) };
 }
+
+/** Whether an object has documents, or lists of retrievers. */
+const isRequest = (value) =>
+  Array.isArray(value?.documents) ||
+  (value?.documents === undefined &&
+    value?.runs !== null &&
+    typeof value?.runs === "object" &&
+    Object.values(value.runs).every(Array.isArray));
 
 function readArray(items, model) {
   if (items.length && items.every((item) => haveTexts(Object.keys(item ?? {}), model)))

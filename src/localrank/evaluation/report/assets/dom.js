@@ -95,6 +95,15 @@ function scroller(label, ...children) {
   return box;
 }
 
+// ---- Names in a sentence.
+
+/** A text that keeps its own direction, so that one from right to left does not move its
+ * neighbours. */
+const apart = (text) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text);
+
+/** The begin of a text that has room for n letters. */
+const cut = (text, n) => (text.length > n ? `${text.slice(0, Math.max(n - 1, 1))}…` : text);
+
 // ---- Numbers as text.
 
 const missing = "–";

@@ -9,13 +9,18 @@ function explore(index) {
   document.getElementById("explorer").scrollIntoView();
 }
 
-/** Positions of the documents by falling score; equal scores keep their order. A document without
- * a score was not retrieved. */
-const ranking = (scores) =>
-  scores
+/** The rank of each document, from 0, by falling score; equal scores keep their order. A document
+ * without a score was not retrieved. Long lists are here in part, and bring their ranks. */
+function ranksOf({ scores, ranks }, name) {
+  if (ranks) return ranks[name];
+  const of = scores[name].map(() => null);
+  scores[name]
     .map((_, i) => i)
-    .filter((i) => known(scores[i]))
-    .sort((a, b) => scores[b] - scores[a] || a - b);
+    .filter((i) => known(scores[name][i]))
+    .sort((a, b) => scores[name][b] - scores[name][a] || a - b)
+    .forEach((document, rank) => (of[document] = rank));
+  return of;
+}
 
 const topLabel = Math.max(
   1,
@@ -47,6 +52,7 @@ function queryExplorer() {
     list: "query-ids",
     autocomplete: "off",
     spellcheck: "false",
+    dir: "auto",
     size: 14,
   });
   const status = el("span", { class: "status", role: "status" });
@@ -70,6 +76,17 @@ function queryExplorer() {
   const unjudged = [...explored.values()].some(({ labels }) => labels.some((label) => label < 0))
     ? " A “?” is a document that nobody judged."
     : "";
+  const deepest = data.explorer.n_ranks ?? Infinity;
+  const cutOff = [...explored.values()].some(({ ranks }) =>
+    Object.values(ranks ?? {}).some((list) => list.some((rank) => rank >= deepest)),
+  );
+  const absent = [...explored.values()].some(({ scores }) =>
+    Object.values(scores).some((list) => list.some((score) => !known(score))),
+  );
+  const about = [
+    absent && ` “new”: ${apart(data.baseline)} does not have it.`,
+    cutOff && ` Below rank ${deepest} are only relevant documents, and those that another ${words.method} has above it.`,
+  ].filter(Boolean).join("");
   section(
     "explorer",
     "Query explorer",
@@ -77,7 +94,7 @@ function queryExplorer() {
     el(
       "p",
       { class: "note" },
-      `The documents of one query, ranked by each ${words.method}. Coloured numbers are labels; arrows show how far a document moved from its rank by ${data.baseline}. ` +
+      `The documents of one query, ranked by each ${words.method}. Coloured numbers are labels; arrows show how far a document moved from its rank by ${apart(data.baseline)}.${about} ` +
         `Point at a document, or use the arrow keys, to follow it across the ${nouns}.${part}${unjudged}`,
     ),
     el(
@@ -115,7 +132,7 @@ function queryExplorer() {
     const match = named.has(text)
       ? text
       : (names.find((name) => name.startsWith(text)) ?? names.find((name) => name.includes(text)));
-    status.textContent = match === undefined ? `No query here has the id “${text}”.` : "";
+    status.textContent = match === undefined ? `No query here has the id “${apart(text)}”.` : "";
     if (match !== undefined && text) choose({ query: named.get(match) });
     if (match !== undefined) search.value = nameOf(chosen.query);
   }
@@ -156,11 +173,18 @@ function queryExplorer() {
   function fill(limit = shownAtFirst) {
     const query = explored.get(chosen.query);
     const names = columnsOf(query);
-    const orders = names.map((name) => ranking(query.scores[name]));
+    const orders = names.map((name) => {
+      const order = [];
+      ranksOf(query, name).forEach((rank, document) => known(rank) && (order[rank] = document));
+      return order;
+    });
     const before = new Map(
-      (orders[names.indexOf(data.baseline)] ?? []).map((document, rank) => [document, rank]),
+      (names.includes(data.baseline) ? ranksOf(query, data.baseline) : [])
+        .map((rank, document) => [document, rank])
+        .filter(([, rank]) => known(rank)),
     );
-    const longest = Math.max(...orders.map((order) => order.length));
+    const places = [...new Set(orders.flatMap((order) => Object.keys(order).map(Number)))];
+    places.sort((a, b) => a - b);
     const cell = (name, document, rank) => {
       if (document === undefined) return el("td", { class: "none" });
       const isNew = before.size > 0 && !before.has(document);
@@ -192,7 +216,7 @@ function queryExplorer() {
       );
     };
     const rows = [];
-    for (let rank = 0; rank < Math.min(longest, limit); rank++) {
+    for (const rank of places.slice(0, limit)) {
       rows.push(
         el(
           "tr",
@@ -216,10 +240,10 @@ function queryExplorer() {
       el("tbody", {}, rows),
     );
     table.querySelector("td")?.setAttribute("tabindex", 0);
-    more.hidden = longest <= limit;
-    more.textContent = `Show all ${longest.toLocaleString("en")} documents`;
+    more.hidden = places.length <= limit;
+    more.textContent = `Show all ${places.length.toLocaleString("en")} ${query.ranks ? "ranks" : "documents"}`;
     const { n_documents: sizes, n_relevant: relevant } = data.queries;
-    const text = query.text ? ` “${query.text}”` : "";
+    const text = query.text ? ` “${apart(query.text)}”` : "";
     facts.textContent = `${queryName(query.index)}${text} · ${count(sizes[query.index], "document")}, ${relevant[query.index].toLocaleString("en")} relevant`;
     search.value = nameOf(query.index);
     status.textContent = "";

@@ -34,7 +34,7 @@ function factsLine() {
     about && count(about.n_documents, "document"),
     about && about.folds && count(about.folds, "fold"),
     methods.length && count(methods.length, words.method),
-    data.baseline && `baseline ${data.baseline}`,
+    data.baseline && `baseline ${apart(data.baseline)}`,
   ].filter(Boolean);
   document.getElementById("facts").textContent = parts.join(" · ");
 }

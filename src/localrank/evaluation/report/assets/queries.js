@@ -16,7 +16,7 @@ function differences(method, measure) {
 /** A query's name, with its fold where there are several. */
 const severalFolds = new Set(data.queries?.folds ?? []).size > 1;
 const queryName = (index) =>
-  `Query ${data.queries.ids[index]}${severalFolds ? ` · ${data.queries.folds[index]}` : ""}`;
+  `Query ${apart(data.queries.ids[index])}${severalFolds ? ` · ${data.queries.folds[index]}` : ""}`;
 
 const meanOf = (list) =>
   list.reduce((sum, { difference }) => sum + difference, 0) / Math.max(list.length, 1);
@@ -93,7 +93,10 @@ function queryDifferences() {
           null,
           y,
           roundTicks(...range, 5),
-          `${chosen.method} − ${data.baseline}, ${chosen.measure}`,
+          cut(
+            `${apart(chosen.method)} − ${apart(data.baseline)}, ${chosen.measure}`,
+            Math.floor((box.right - box.left) / 6.6),
+          ),
         ),
         cursor,
         svg("path", {
@@ -131,7 +134,7 @@ function queryDifferences() {
     host.setAttribute("aria-valuenow", at + 1);
     host.setAttribute("aria-valuetext", text);
     readout.textContent =
-      `${text} (${data.baseline} ${decimals(item.base)}, ${chosen.method} ${decimals(item.value)}). ` +
+      `${text} (${apart(data.baseline)} ${decimals(item.base)}, ${apart(chosen.method)} ${decimals(item.value)}). ` +
       (explored.has(item.index) ? "" : "The explorer does not have this query.");
     opener.hidden = !explored.has(item.index);
     return item;
@@ -144,7 +147,7 @@ function queryDifferences() {
     const lost = list.filter(({ difference }) => difference * sign < 0).length;
     const skipped = data.queries.ids.length - list.length;
     summary.textContent =
-      `${chosen.method} is better on ${won.toLocaleString("en")}, equal on ${(list.length - won - lost).toLocaleString("en")} and worse on ` +
+      `${apart(chosen.method)} is better on ${won.toLocaleString("en")}, equal on ${(list.length - won - lost).toLocaleString("en")} and worse on ` +
       `${lost.toLocaleString("en")} of ${queriesText(list.length)} by ${chosen.measure}` +
       (skipped ? ` (it skips ${skipped.toLocaleString("en")})` : "") +
       `. The mean difference is ${signed(meanOf(list))} (dashed).`;

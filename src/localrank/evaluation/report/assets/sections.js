@@ -1,8 +1,11 @@
 // Sections that come as sentences and tables: of runs, what their comparison rests on.
 
-/** A table of texts. Cells that begin with a number stand to the right. */
+// Names of sections in the bar, where their own says too little there.
+const inTheBar = { holes: "Unjudged", next: "To judge" };
+
+/** A table of texts. Numbers, also with an interval or a p-value, stand to the right. */
 function plainTable({ title, columns, rows }) {
-  const isNumber = (text) => /^[+\-−<≤]?\s?\d/.test(text);
+  const isNumber = (text) => /^[[+\-−<≤]*\s?\d[^\p{L}]*(, p [=<] [\d.]+)?$/u.test(text);
   const numbers = columns.map((_, i) =>
     rows.every((row) => row[i] === "" || isNumber(row[i])),
   );
@@ -20,7 +23,7 @@ function plainTable({ title, columns, rows }) {
           "tr",
           {},
           row.map((text, i) =>
-            i ? el("td", { class: style(i) }, text) : el("th", { scope: "row" }, text),
+            i ? el("td", { class: style(i) }, text) : el("th", { scope: "row", class: text.length > 18 ? "long" : null }, text),
           ),
         ),
       ),
@@ -32,7 +35,7 @@ function plainTable({ title, columns, rows }) {
 function plainSections() {
   for (const { name, title, lead, shown } of data.sections ?? []) {
     const note = lead ? [el("p", { class: "note" }, lead)] : [];
-    const place = section(name, title, capital(name), ...note);
+    const place = section(name, title, inTheBar[name] ?? capital(name), ...note);
     let list = null;
     for (const part of shown) {
       if (typeof part === "string") {

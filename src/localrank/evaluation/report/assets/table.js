@@ -96,7 +96,7 @@ function columns() {
     })),
     {
       title: `Difference in ${measure}`,
-      hint: `to ${data.baseline}`,
+      hint: `to ${apart(data.baseline)}`,
       key: (method) => against(method)?.difference,
       cell: (method) => differenceCell(against(method)),
     },
@@ -137,7 +137,7 @@ function columns() {
             el("span", { class: "p-value" }, ` p ${pValue(test.p)}`),
           ),
           range,
-          el("small", { class: "against" }, `to ${method.opponent}`),
+          el("small", { class: "against" }, `to ${apart(method.opponent)}`),
         ];
       },
     },
@@ -199,7 +199,7 @@ function tableKey() {
     "ul",
     {},
     [
-      `Difference: the mean over queries of the ${words.method}'s value minus that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
+      `Difference: the mean over queries of the ${words.method}'s value minus that of ${apart(data.baseline)}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
       data.smaller_is_better?.length &&
         `${data.smaller_is_better.join(", ")}: smaller is better, and the difference has its sign turned, so that an improvement is above 0.`,
       `▲ better and ▼ worse: p is below 0.05, corrected by Holm's rule for the number of ${nouns}. The dot of the interval is then filled.`,
