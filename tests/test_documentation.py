@@ -39,6 +39,8 @@ SLOW = [
         "tutorial",
     )
 ]
+# Of a page, in words.
+TWO_SCREENS = 600
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
@@ -198,6 +200,17 @@ def test_every_page_is_in_the_navigation():
 def test_the_page_of_public_names_is_current():
     current = runpy.run_path(str(DOCS / "public_names.py"))["page"]()
     assert (DOCS / "reference" / "index.md").read_text() == current, "python docs/public_names.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_nobody_reads_more_than_two_screens_of_prose(page):
+    """Without a picture, a table or an example in between."""
+    shown = re.compile(r"```|\||\s*!\[|\s*<img")
+    words = longest = 0
+    for line in FENCE.sub("```", page.read_text()).splitlines():
+        words = 0 if shown.match(line) else words + len(line.split())
+        longest = max(longest, words)
+    assert longest <= TWO_SCREENS
 
 
 def test_pages_about_other_libraries_are_short():

@@ -78,7 +78,7 @@ class ExaminationReport(Printed, Plotted):
             places = np.arange(len(curve.examination_)) + 1
             lines[name] = (places, curve.examination_, *curve.intervals_.T)
         title = "How much each position is seen, with 95 % intervals"
-        y_label = "seen, beside the first position"
+        y_label = "seen, relative to the first position"
         return Chart("curves", panels={title: lines}, x_label="position", y_label=y_label)
 
     def _shown(self) -> list[str | Table]:
