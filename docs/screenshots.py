@@ -124,7 +124,9 @@ def save(page: Any, top: float, bottom: float, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path, optimize=True)
     if path.stat().st_size > MAX_BYTES:
-        image.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+        # Rare colours, such as those of marks, stay what they are.
+        few = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(path, optimize=True)
     size = path.stat().st_size
     if size > MAX_BYTES:
         sys.exit(f"{path}: {size} bytes are more than {MAX_BYTES}. Compare fewer methods.")
