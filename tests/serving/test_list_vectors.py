@@ -234,7 +234,7 @@ def test_a_list_that_is_compared_with_itself_must_not_be_long(serve, files, list
     client = serve(files, timeout=60.0)
     answer = client.post("/v1/models/smoothed/rank", json=body)
     assert answer.status_code == 413
-    assert "takes at most 2,000 documents in a list. Got 2,001" in answer.json()["error"]
+    assert "accepts at most 2,000 documents in a list. Got 2,001" in answer.json()["error"]
     assert client.post("/v1/models/plain/rank", json=body).status_code == 200
 
 
