@@ -2,14 +2,19 @@
 
 They come from the records of the stored pages and from `speed.md`. Run it when one of these was
 made anew: `python docs/quoted_numbers.py`. With a folder of collections it also runs the first
-example of the README on MQ2008. A test compares the pages with what this writes.
+example of the README on MQ2008, in an environment with nothing but what the README installs before
+it. A test compares the pages with what this writes.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import subprocess
 import sys
+import tempfile
+import venv
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -168,10 +173,21 @@ def costs(speed: str) -> str:
 
 def first_example(collections: Path) -> str:
     """What the first example of the README prints on MQ2008."""
-    from localrank import data, evaluation
-
-    queries = data.read_letor(sorted((collections / "MQ2008").glob("S*.txt*")))
-    return f"```\n{evaluation.compare('rank-svm,pca-queries,fast', queries)}\n```"
+    page = README.read_text(encoding="utf-8")
+    (extras,) = re.findall(r"^pip install 'localrank(\[.*\])'$", page, re.MULTILINE)[:1]
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:1]
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(f"{folder}/clean", with_pip=True)
+        python = f"{folder}/clean/bin/python"
+        quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([python, *quiet, f"{README.parent}{extras}"], check=True)
+        with Path(folder, "train.txt").open("wb") as file:
+            for part in sorted((collections / "MQ2008").glob("S*.txt.gz")):
+                file.write(gzip.decompress(part.read_bytes()))
+        done = subprocess.run(
+            [python, "-c", code], cwd=folder, check=True, stdout=subprocess.PIPE, text=True
+        )
+    return f"```\n{done.stdout.rstrip()}\n```"
 
 
 def with_block(page: str, name: str, text: str) -> str:

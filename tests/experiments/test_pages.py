@@ -18,21 +18,12 @@ from localrank.experiments.reproduction import Claim, Verdict
 
 STORED = Path(__file__).parents[2] / "docs" / "reproduction"
 COMMAND = "Run: localrank reproduce all --data DIR -o docs/reproduction"
-# Pages of earlier code, which the command has not made anew yet.
-OLDER = {
-    "all-methods",
-}
 digest_of = cache(code_digest)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_a_stored_page_comes_from_todays_code(page):
     record = page.record(STORED)
-    if page.name in OLDER:
-        assert not page.is_fresh(STORED), f"{page.name} is new. Take it out of OLDER."
-        # Those that the command made have the digest of their code.
-        assert record or "from earlier code" in (STORED / f"{page.name}.md").read_text()
-        pytest.skip(f"{page.name} is of earlier code. {COMMAND}")
     assert record, f"{page.name} is not stored. {COMMAND}"
     assert (STORED / f"{page.name}.md").read_text() == page_text(record), (
         f"{page.name} is not what its record tells. {COMMAND}"
@@ -52,7 +43,7 @@ def test_every_stored_page_is_made_by_the_command():
     names = {page.name for page in pages()} | {"index", "verdicts"}
     assert {path.stem for path in STORED.glob("*.md")} == names
     records = {path.stem for path in STORED.glob("*.json")}
-    assert records | OLDER == names - {"index", "verdicts"}
+    assert records == names - {"index", "verdicts"}
     assert {path.stem for path in (STORED / "figures").glob("*.json")} <= names
 
 
