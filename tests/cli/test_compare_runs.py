@@ -71,7 +71,7 @@ def test_judges_of_one_scale(run, files, tmp_path):
     assert (code, "--same-scale" in err) == (1, True)
     code, out, err = run(*arguments, "--same-scale")
     assert code == 0, err
-    assert "Grades of judgments by those of mild" in out
+    assert "Documents by grade: judgments (rows), mild.txt (columns)" in out
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_rules_that_mattered_are_said(given):
     del runs["new"]["q3"]
     runs["short"]["unknown"] = {"d1": 1.0}
     text = " ".join(compare_runs(runs, qrels, ["map"]).to_text().split())
-    assert "Judged queries that are not in the run: new 1 of 40. They count as nothing" in text
+    assert "Judged queries that are not in the run: new 1 of 40. The run retrieved nothing" in text
     assert "Queries without judgments: short 1 of 41. They are left out." in text
     assert "Runs differ in the lengths of their lists: old 40 to 40" in text
 

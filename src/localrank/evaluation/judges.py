@@ -202,7 +202,11 @@ class JudgeAgreement(Printed, Plotted):
                 [grade, *(f"{number:,}" for number in counts)]
                 for grade, counts in zip(grades, pair.table.tolist(), strict=True)
             ]
-            shown.append(Table(f"Grades of {first} by those of {second}", ["", *grades], rows))
+            shown.append(
+                Table(
+                    f"Documents by grade: {first} (rows), {second} (columns)", ["", *grades], rows
+                )
+            )
         if self.relevance_levels is not None:
             levels = ", ".join(
                 f"{level:g} ({name})" for name, level in self.relevance_levels.items()

@@ -53,7 +53,7 @@ class CategoryTests(Printed):
             return "There are fewer than two categories of enough queries, so nothing is compared."
         means = {name: test.mean_difference for name, test in self.tests.items()}
         low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-        span = f"{means[low]:+.4f} in {low} to {means[high]:+.4f} in {high}"
+        span = f"{means[low]:+.4f} in {low!r} to {means[high]:+.4f} in {high!r}"
         if p_value < LEVEL:
             return f"The gain differs between the categories ({p_text(p_value)}): from {span}."
         return (
@@ -159,7 +159,8 @@ def category_tests(
      en             30  +0.0996  [+0.0591, +0.1401]      < 0.001
      all            60  +0.0585  [+0.0302, +0.0868]      < 0.001
     <BLANKLINE>
-    The gain differs between the categories (p = 0.003): from +0.0175 in de to +0.0996 in en.
+    The gain differs between the categories (p = 0.003): from +0.0175 in 'de' to
+    +0.0996 in 'en'.
     """
     if min_queries < 2:
         raise ValueError(f"The 'min_queries' argument must be 2 or larger. Got {min_queries}.")

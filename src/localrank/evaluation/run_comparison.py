@@ -179,7 +179,7 @@ class RunComparison(Comparison):
         return [
             Table(
                 f"Queries that establish a true gain in {100 * first.target:.0f} % of comparisons",
-                ["run", f"gain found with {first.test.n_queries:,}"]
+                ["run", f"gain found with {first.test.n_queries:,} queries"]
                 + [f"for {gain.gain:g}" for gain in first.gains],
                 rows,
                 ("run",),
