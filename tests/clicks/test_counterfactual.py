@@ -465,9 +465,9 @@ def test_a_log_without_clicks_tells_no_value_instead_of_a_certain_zero():
         propensities=[[0.5, 0.5], [0.5, 0.5], [1]],
     )  # fmt: skip
     tea = {"tea": {"a": 1, "b": 0}}
-    with pytest.raises(ValueError, match="No click is in the 2 sessions whose queries are ranked"):
+    with pytest.raises(ValueError, match="The 2 sessions whose queries are ranked have no click"):
         ranking_value(log, tea, [1, 0.5])
-    with pytest.raises(ValueError, match="No click is in the 2 sessions"):
+    with pytest.raises(ValueError, match="2 sessions .*have no click"):
         policy_value(log.select([0, 1]), [0.5, 0.5, 0.5, 0.5])
     assert ranking_value(log, tea | {"mate": {"c": 1}}, [1, 0.5]).value > 0
 
