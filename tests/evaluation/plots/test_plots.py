@@ -144,3 +144,15 @@ def test_directions_are_arrows_from_the_centre_of_the_points():
         assert_allclose((arrow.xy - np.array([2, 1])) / (0.45 * 5), direction)
     assert [text.get_text() for text in axes.texts if text.arrow_patch is None] == ["up", "right"]
     assert axes.get_aspect() == 1
+
+
+def test_panels_stand_two_in_a_row_and_each_row_names_its_values():
+    panels = {name: {"a": [0.1, 0.2]} for name in "vwxyz"}
+    figure = draw_bars(panels, ["first", "second"], "mean")
+    assert [panel.get_title(loc="left") for panel in figure.axes] == [*"vwxyz"]
+    places = [panel.get_subplotspec() for panel in figure.axes]
+    rows = [(place.rowspan.start, place.colspan.start) for place in places]
+    assert rows == [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    assert [panel.get_ylabel() for panel in figure.axes] == ["mean", "", "mean", "", "mean"]
+    width, height = figure.get_size_inches()
+    assert width < height

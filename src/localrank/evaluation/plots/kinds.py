@@ -62,7 +62,7 @@ def draw_bars(
     4
     """
     n_bars = len(ticks) * max(map(len, panels.values()))
-    figure, axes = titled_panels(panels, 2 + 0.45 * n_bars if numbers else 4.2)
+    figure, axes = titled_panels(panels, 2 + 0.45 * n_bars if numbers else 4.2, y_label)
     for panel, bars in zip(axes, panels.values(), strict=True):
         width = GROUP_WIDTH / len(bars)
         for place, (name, heights) in enumerate(bars.items()):
@@ -75,7 +75,6 @@ def draw_bars(
         panel.set_xticks(range(len(ticks)), ticks)
         panel.tick_params(axis="x", labelrotation=rotation)
         panel.grid(axis="x", visible=False)
-    axes[0].set_ylabel(y_label)
     add_legend(figure)
     return figure
 
@@ -105,7 +104,7 @@ def draw_curves(
     >>> figure.axes[0].lines[0].get_label()
     'a'
     """
-    figure, axes = titled_panels(panels)
+    figure, axes = titled_panels(panels, y_label=y_label)
     for panel, curves in zip(axes, panels.values(), strict=True):
         for place, (name, (x, y, *bounds)) in enumerate(curves.items()):
             (line,) = panel.plot(x, np.asarray(y, dtype=float), label=name, **look(place))
@@ -118,7 +117,6 @@ def draw_curves(
         if log_y:
             panel.set_yscale("log")
         panel.set_xlabel(x_label)
-    axes[0].set_ylabel(y_label)
     add_legend(figure)
     return figure
 

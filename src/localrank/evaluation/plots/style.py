@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # of the report and of the server have the same.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5B6470")
 PALE = "#C9CED6"
+# More would be too small to read on a page.
+PANELS_IN_A_ROW = 2
 # One fewer than colours, so that 42 lines differ in colour or marker.
 MARKERS = "so^XvD"
 # What each format must be told to leave its date out.
@@ -79,12 +81,21 @@ def new_figure(width: float, height: float) -> Figure:
     return NotebookFigure(figsize=(width, height))
 
 
-def titled_panels(titles: Collection[str], width: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side. `width` is that of a panel, in inches."""
-    figure = new_figure(max(width * len(titles), 6), 3.8)
-    axes = list(figure.subplots(1, len(titles), squeeze=False)[0])
-    for panel, title in zip(axes, titles, strict=True):
+def titled_panels(
+    titles: Collection[str], width: float = 4.2, y_label: str = ""
+) -> tuple[Figure, list[Axes]]:
+    """A figure of panels, two in a row. `width` is that of a panel, in inches."""
+    n_columns = min(len(titles), PANELS_IN_A_ROW)
+    n_rows = -(-len(titles) // n_columns)
+    figure = new_figure(max(width * n_columns, 6), 3.8 * n_rows)
+    axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for empty in axes[len(titles) :]:
+        empty.remove()
+    axes = axes[: len(titles)]
+    for place, (panel, title) in enumerate(zip(axes, titles, strict=True)):
         panel.set_title(title, wrap=True)
+        if place % n_columns == 0:
+            panel.set_ylabel(y_label)
     return figure, axes
 
 
