@@ -36,6 +36,10 @@ def copy(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    # As before the first release, whatever was released since.
+    changelog = tmp_path / "CHANGELOG.md"
+    first, *_ = re.split(r"^## .+$", changelog.read_text(), flags=re.MULTILINE)
+    changelog.write_text(f"{first}## 0.1.0 (not yet released)\n\nThe first.\n")
     release.write_version(tmp_path, "0.1.0.dev0", TODAY)
     return tmp_path
 
